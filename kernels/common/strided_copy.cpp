@@ -13,8 +13,9 @@ using Axis = StridedCopy::Axis;
 
 constexpr std::int64_t chunk = 32768;  // elements of one row that are copied in one go
 // Tiles that are transposed in the cache: their sizes along the axis contiguous in the source (a
-// cache line of 4-byte elements) and along that of the destination.
-constexpr std::int64_t tile_read = 16;
+// cache line of elements of 2 and 4 bytes) and along that of the destination.
+template <class T>
+constexpr std::int64_t tile_read = sizeof(T) == 2 ? 32 : 16;
 constexpr std::int64_t tile_written = 64;
 
 template <class T>
@@ -60,28 +61,55 @@ void transpose_scalars(const T* from, std::int64_t from_step, T* to, std::int64_
   }
 }
 
-// to[i to_step + j] = from[i + j from_step]: 4 x 4 numbers at a time in vectors that every
-// processor has.
+template <class T>
+struct Lanes {
+  typedef T Vector __attribute__((vector_size(16)));
+  static constexpr int count = 16 / sizeof(T);
+
+  // The lanes of a and b in turns, from the first halves of both and from the second ones.
+  static Vector first_halves(Vector a, Vector b) {
+    if constexpr (count == 4) return __builtin_shufflevector(a, b, 0, 4, 1, 5);
+    if constexpr (count == 8) return __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11);
+  }
+  static Vector second_halves(Vector a, Vector b) {
+    if constexpr (count == 4) return __builtin_shufflevector(a, b, 2, 6, 3, 7);
+    if constexpr (count == 8) return __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15);
+  }
+};
+
+// A square of as many rows as a vector has lanes.
+template <class T>
+void transpose_square(const T* from, std::int64_t from_step, T* to, std::int64_t to_step) {
+  constexpr int n = Lanes<T>::count;
+  std::array<typename Lanes<T>::Vector, n> x, y;
+#pragma GCC unroll 8
+  for (int r = 0; r < n; ++r) std::memcpy(&x[r], from + r * from_step, 16);
+#pragma GCC unroll 3
+  for (int length = 1; length < n; length *= 2) {
+#pragma GCC unroll 4
+    for (int r = 0; r < n / 2; ++r) {
+      y[2 * r] = Lanes<T>::first_halves(x[r], x[r + n / 2]);
+      y[2 * r + 1] = Lanes<T>::second_halves(x[r], x[r + n / 2]);
+    }
+    x = y;
+  }
+#pragma GCC unroll 8
+  for (int r = 0; r < n; ++r) std::memcpy(to + r * to_step, &x[r], 16);
+}
+
+// to[i to_step + j] = from[i + j from_step]: squares of numbers of 2 and 4 bytes in vectors that
+// every processor has.
 template <class T>
 void transpose_tile(const T* from, std::int64_t from_step, T* to, std::int64_t to_step,
                     std::int64_t rows, std::int64_t columns) {
   std::int64_t whole_rows = 0, whole_columns = 0;
-  if constexpr (std::is_same_v<T, std::uint32_t>) {
-    typedef std::uint32_t Four __attribute__((vector_size(16)));
-    whole_rows = rows / 4 * 4;
-    whole_columns = columns / 4 * 4;
-    for (std::int64_t j = 0; j < whole_columns; j += 4) {
-      for (std::int64_t i = 0; i < whole_rows; i += 4) {
-        Four x[4];
-        for (int r = 0; r < 4; ++r) std::memcpy(&x[r], from + i + (j + r) * from_step, 16);
-        const Four a = __builtin_shufflevector(x[0], x[1], 0, 4, 1, 5);
-        const Four b = __builtin_shufflevector(x[2], x[3], 0, 4, 1, 5);
-        const Four c = __builtin_shufflevector(x[0], x[1], 2, 6, 3, 7);
-        const Four d = __builtin_shufflevector(x[2], x[3], 2, 6, 3, 7);
-        const Four y[] = {
-            __builtin_shufflevector(a, b, 0, 1, 4, 5), __builtin_shufflevector(a, b, 2, 3, 6, 7),
-            __builtin_shufflevector(c, d, 0, 1, 4, 5), __builtin_shufflevector(c, d, 2, 3, 6, 7)};
-        for (int r = 0; r < 4; ++r) std::memcpy(to + (i + r) * to_step + j, &y[r], 16);
+  if constexpr (std::is_same_v<T, std::uint32_t> || std::is_same_v<T, std::uint16_t>) {
+    constexpr std::int64_t n = Lanes<T>::count;
+    whole_rows = rows / n * n;
+    whole_columns = columns / n * n;
+    for (std::int64_t j = 0; j < whole_columns; j += n) {
+      for (std::int64_t i = 0; i < whole_rows; i += n) {
+        transpose_square(from + i + j * from_step, from_step, to + i * to_step + j, to_step);
       }
     }
   }
@@ -103,15 +131,15 @@ void copy_tiles(ThreadPool& pool, std::span<const Axis> axes, std::size_t across
     if (i != across) rest[rank++] = axes[i];
   }
   const std::span<const Axis> outer(rest.data(), rank);
-  const std::int64_t strips = (a.size + tile_read - 1) / tile_read;
-  const std::int64_t grain = std::max<std::int64_t>(1, chunk / (tile_read * b.size));
+  const std::int64_t strips = (a.size + tile_read<T> - 1) / tile_read<T>;
+  const std::int64_t grain = std::max<std::int64_t>(1, chunk / (tile_read<T> * b.size));
   pool.for_chunks(box_size(outer) * strips, grain, [&](std::int64_t first, std::int64_t last) {
     for (auto item = first; item < last; ++item) {
       const BoxWalk row(outer, item / strips);
-      const std::int64_t i = item % strips * tile_read;
+      const std::int64_t i = item % strips * tile_read<T>;
       for (std::int64_t j = 0; j < b.size; j += tile_written) {
         transpose_tile(from + row.from + i + j * b.from, b.from, to + row.to + i * a.to + j, a.to,
-                       std::min(tile_read, a.size - i), std::min(tile_written, b.size - j));
+                       std::min(tile_read<T>, a.size - i), std::min(tile_written, b.size - j));
       }
     }
   });
