@@ -4,7 +4,6 @@
 
 #include "kernels/common/rounding.h"
 #include "kernels/common/workspace.h"
-#include "kernels/simd/attention/attention_rows_table.h"
 #include "kernels/simd/tables.h"
 #include "kernels/simd/vector/vector_table.h"
 
@@ -138,11 +137,16 @@ void RoundedHeads::multiply_queries(const AttentionTile& strip, const Matrix& le
                                     std::byte* memory) const {
   const std::int64_t nr = gemm_->nr;
   const std::int64_t k = depth(size);
-  float* const rounded = floats(memory, places_.left);
-  round_left(left, strip.rows, size, rounded);
   GemmCall<float> call = product(strip.rows, round_up(strip.keys.size, nr), k, to, score_row_);
-  call.a = rounded;
-  call.a_row = left_row(size) / 2;
+  if (left.elements.rounded && k == size && left.row % 2 == 0) {
+    call.a = left.elements.first;
+    call.a_row = left.row / 2;
+  } else {
+    float* const rounded = floats(memory, places_.left);
+    round_left(left, strip.rows, size, rounded);
+    call.a = rounded;
+    call.a_row = left_row(size) / 2;
+  }
   call.a_col = 1;
   call.a_paired = true;
   call.b = floats(memory, right) + strip.keys.begin / nr * (nr * k / 2);
@@ -184,23 +188,36 @@ void RoundedHeads::add_queries(const AttentionTile& tile, std::size_t left, cons
   gemm_->run(call, memory + places_.scratch);
 }
 
-// Of a strip that begins at `row` of its tile.
+// Those of a strip that begins at `row` of its tile.
+AttentionRows RoundedHeads::rows_of(const AttentionTile& strip, std::int64_t row, float scale,
+                                    std::size_t values, std::size_t rounded,
+                                    std::byte* memory) const {
+  return {.count = strip.rows,
+          .n = strip.keys.size,
+          .scale = scale,
+          .values = floats(memory, values),
+          .step = score_row_,
+          .rounded = elements(memory, rounded) + row * weight_row_,
+          .rounded_step = weight_row_,
+          .padded = depth(strip.keys.size)};
+}
+
+// Of a strip that begins at `row` of its tile; with `keep` in float32 too.
 void RoundedHeads::compute_weights(const AttentionTile& strip, std::int64_t row,
                                    const AttentionScores<float>& scores,
-                                   const AttentionOperands<float>& operands,
+                                   const AttentionOperands<float>& operands, bool keep,
                                    std::byte* memory) const {
   const AttentionShape& s = shape_;
-  float* const to = floats(memory, places_.scores);
-  multiply_queries(strip, q_of(strip, operands.q), places_.keys, s.head_size, to, memory);
-  const auto [begin, n] = strip.keys;
+  multiply_queries(strip, q_of(strip, operands.q), places_.keys, s.head_size,
+                   floats(memory, places_.scores), memory);
   const float* mask = nullptr;
-  if (scores.mask != nullptr) mask = scores.mask + scores.offsets[strip.head] + begin;
   const std::int64_t mask_step = s.mask_per_query ? s.keys : 0;
-  for (std::int64_t i = 0; i < strip.rows; ++i) {
-    kernels_->attention_rows->weights(
-        elements(memory, places_.weights) + (row + i) * weight_row_, to + i * score_row_,
-        mask ? mask + (strip.first + i) * mask_step : nullptr, scores.scale, n, depth(n));
+  if (scores.mask != nullptr) {
+    mask = scores.mask + scores.offsets[strip.head] + strip.first * mask_step + strip.keys.begin;
   }
+  kernels_->attention_rows->weights(
+      rows_of(strip, row, scores.scale, places_.scores, places_.weights, memory), mask, mask_step,
+      keep);
 }
 
 // The rows of a tile or a strip.
@@ -237,7 +254,7 @@ void RoundedHeads::run(ThreadPool&, const AttentionTile& given,
   const AttentionShape& s = shape_;
   const AttentionTile tile = aligned(given);
   for_strips(tile, [&](const AttentionTile& strip, std::int64_t row) {
-    compute_weights(strip, row, scores, operands, memory);
+    compute_weights(strip, row, scores, operands, false, memory);
   });
   multiply_keys(tile, places_.weights, places_.values, s.v_head_size,
                 {y + s.y_offset(tile.head, tile.first), s.y_row()}, memory);
@@ -260,15 +277,13 @@ void RoundedHeads::derive_scores(const AttentionTile& strip, std::int64_t row,
   const AttentionShape& s = shape_;
   float* const derivatives = floats(memory, places_.derivatives);
   multiply_queries(strip, dy_of(strip, dy), places_.value_rows, s.v_head_size, derivatives, memory);
-  const auto [begin, n] = strip.keys;
-  for (std::int64_t i = 0; i < strip.rows; ++i) {
-    float* const to = derivatives + i * score_row_;
-    kernels_->attention_rows->gradient(elements(memory, places_.rounded) + (row + i) * weight_row_,
-                                       to, floats(memory, places_.scores) + i * score_row_,
-                                       scores.scale, n, depth(n));
-    if (dmask == nullptr) continue;
+  kernels_->attention_rows->gradient(
+      rows_of(strip, row, scores.scale, places_.derivatives, places_.rounded, memory),
+      floats(memory, places_.scores));
+  for (std::int64_t i = 0; dmask != nullptr && i < strip.rows; ++i) {
     const std::int64_t mask_row = s.mask_per_query ? strip.first + i : 0;
-    kernels_->f32.vector->axpy(dmask + mask_row * s.keys + begin, 1.0F, to, n);
+    kernels_->f32.vector->axpy(dmask + mask_row * s.keys + strip.keys.begin, 1.0F,
+                               derivatives + i * score_row_, strip.keys.size);
   }
 }
 
@@ -283,7 +298,7 @@ void RoundedHeads::run_gradient(ThreadPool&, const AttentionTile& given,
   const auto [dq, dk, dv, dmask] = gradients;
   const bool wants_scores = dq != nullptr || dk != nullptr || dmask != nullptr;
   for_strips(tile, [&](const AttentionTile& strip, std::int64_t row) {
-    compute_weights(strip, row, scores, operands, memory);
+    compute_weights(strip, row, scores, operands, wants_scores, memory);
     if (wants_scores) derive_scores(strip, row, scores, dy, dmask, memory);
   });
   if (dv != nullptr) {

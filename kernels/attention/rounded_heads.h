@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "kernels/attention/head_kernel.h"
+#include "kernels/simd/attention/attention_rows_table.h"
 #include "kernels/simd/isa.h"
 #include "kernels/simd/matmul/gemm_table.h"
 
@@ -67,9 +68,12 @@ class RoundedHeads final : public HeadKernel<float> {
   Matrix dy_of(const AttentionTile& tile, const float* dy) const;
   template <class Body>
   void for_strips(const AttentionTile& tile, Body&& body) const;
+  AttentionRows rows_of(const AttentionTile& strip, std::int64_t row, float scale,
+                        std::size_t values, std::size_t rounded, std::byte* memory) const;
   void compute_weights(const AttentionTile& strip, std::int64_t row,
                        const AttentionScores<float>& scores,
-                       const AttentionOperands<float>& operands, std::byte* memory) const;
+                       const AttentionOperands<float>& operands, bool keep,
+                       std::byte* memory) const;
   void derive_scores(const AttentionTile& strip, std::int64_t row,
                      const AttentionScores<float>& scores, const float* dy, float* dmask,
                      std::byte* memory) const;

@@ -1,4 +1,5 @@
-// Up to 8 vectors of a row stay in registers; longer rows are passed over three times.
+// Up to 8 vectors of a row stay in registers, of two rows at a time, since what one waits for
+// leaves the processor to the other. Longer rows are passed over three times.
 #include "kernels/simd/attention/attention_rows_table.h"
 #include "kernels/simd/isa_tables.h"
 #include "kernels/simd/vector/pairs_bf16.h"
@@ -27,17 +28,43 @@ ONDINE_INLINE void fill_zeros(std::uint16_t* to, std::int64_t from, std::int64_t
 // Elements that vectors of pairs fill.
 constexpr std::int64_t stored(std::int64_t vectors) { return (vectors + 1) / 2 * 2 * L; }
 
+// By halves, whose joins do not wait for each other.
+template <int First, int Count, class Join>
+ONDINE_INLINE Vec<float> joined(const Vec<float>* x, Join&& join) {
+  if constexpr (Count == 1) {
+    return x[First];
+  } else {
+    return join(joined<First, Count / 2>(x, join),
+                joined<First + Count / 2, Count - Count / 2>(x, join));
+  }
+}
 template <int Vectors>
-ONDINE_INLINE Vec<float> total_of(const Vec<float> (&x)[Vectors]) {
-  Vec<float> total = x[0];
-#pragma GCC unroll 8
-  for (int v = 1; v < Vectors; ++v) total += x[v];
-  return total;
+ONDINE_INLINE float total_of(const Vec<float> (&x)[Vectors]) {
+  return lane_sum<float>(
+      joined<0, Vectors>(x, [](const auto& a, const auto& b) ONDINE_LAMBDA { return a + b; }));
+}
+template <int Vectors>
+ONDINE_INLINE float largest_of(const Vec<float> (&x)[Vectors]) {
+  return lane_maximum(joined<0, Vectors>(
+      x, [](const auto& a, const auto& b) ONDINE_LAMBDA { return larger(a, b); }));
 }
 
 template <int Vectors>
-ONDINE_INLINE void store_all(std::uint16_t* to, const Vec<float> (&x)[Vectors],
-                             std::int64_t padded) {
+ONDINE_INLINE void load_row(Vec<float> (&x)[Vectors], const float* from, std::int64_t rest) {
+#pragma GCC unroll 8
+  for (int v = 0; v < Vectors; ++v) {
+    x[v] = v < Vectors - 1 ? load(from + v * L) : load_n(from + v * L, rest);
+  }
+}
+template <int Vectors>
+ONDINE_INLINE void store_row(float* to, const Vec<float> (&x)[Vectors], std::int64_t rest) {
+#pragma GCC unroll 8
+  for (int v = 0; v < Vectors - 1; ++v) store(to + v * L, x[v]);
+  store_n(to + (Vectors - 1) * L, x[Vectors - 1], rest);
+}
+template <int Vectors>
+ONDINE_INLINE void store_rounded_row(std::uint16_t* to, const Vec<float> (&x)[Vectors],
+                                     std::int64_t padded) {
 #pragma GCC unroll 8
   for (int v = 0; v < Vectors; v += 2) {
     store_rounded(to + v * L, x[v], v + 1 < Vectors ? x[v + 1] : Vec<float>{});
@@ -45,62 +72,77 @@ ONDINE_INLINE void store_all(std::uint16_t* to, const Vec<float> (&x)[Vectors],
   fill_zeros(to, stored(Vectors), padded);
 }
 
-template <int Vectors>
-void short_weights(std::uint16_t* rounded, float* scores, const float* mask, float scale,
-                   std::int64_t n, std::int64_t padded) {
+// Of each row, of each vector of a row.
+#define ONDINE_EACH_ROW(r) _Pragma("GCC unroll 2") for (int r = 0; r < Rows; ++r)
+#define ONDINE_EACH(v) _Pragma("GCC unroll 8") for (int v = 0; v < Vectors; ++v)
+
+template <int Vectors, int Rows>
+void short_weights(const AttentionRows& rows, std::int64_t at, const float* mask,
+                   std::int64_t mask_step, bool keep) {
   constexpr int last = Vectors - 1;
-  const std::int64_t rest = n - last * L;
-  Vec<float> x[Vectors];
-#pragma GCC unroll 8
-  for (int v = 0; v < Vectors; ++v) {
-    x[v] = (v < last ? load(scores + v * L) : load_n(scores + v * L, rest)) * scale;
-    if (mask) x[v] += v < last ? load(mask + v * L) : load_n(mask + v * L, rest);
+  const std::int64_t rest = rows.n - last * L;
+  float* const scores = rows.values + at * rows.step;
+  Vec<float> x[Rows][Vectors];
+  float largest[Rows], factor[Rows];
+  ONDINE_EACH_ROW(r) {
+    load_row(x[r], scores + r * rows.step, rest);
+    ONDINE_EACH(v) x[r][v] *= rows.scale;
+    if (mask) {
+      Vec<float> added[Vectors];
+      load_row(added, mask + (at + r) * mask_step, rest);
+      ONDINE_EACH(v) x[r][v] += added[v];
+    }
+    x[r][last] = first_lanes<float>(x[r][last], rest, -__builtin_inff());
   }
-  x[last] = first_lanes<float>(x[last], rest, -__builtin_inff());
-  Vec<float> most = x[0];
-#pragma GCC unroll 8
-  for (int v = 1; v < Vectors; ++v) most = larger(most, x[v]);
-  const float largest = lane_maximum(most);
-#pragma GCC unroll 8
-  for (int v = 0; v < Vectors; ++v) x[v] = weight_of(x[v] - largest);
-  // Lanes past the end must stay 0, whatever the others are.
-  x[last] = first_lanes<float>(x[last], rest);
-  const float factor = 1 / lane_sum<float>(total_of(x));
-#pragma GCC unroll 8
-  for (int v = 0; v < Vectors; ++v) {
-    x[v] *= factor;
-    if (v < last) store(scores + v * L, x[v]);
+  ONDINE_EACH_ROW(r) largest[r] = largest_of(x[r]);
+  ONDINE_EACH_ROW(r) {
+    ONDINE_EACH(v) x[r][v] = weight_of(x[r][v] - largest[r]);
+    // Lanes past the end must stay 0, whatever the others are.
+    x[r][last] = first_lanes<float>(x[r][last], rest);
   }
-  x[last] = first_lanes<float>(x[last], rest);
-  store_n(scores + last * L, x[last], rest);
-  store_all(rounded, x, padded);
+  ONDINE_EACH_ROW(r) factor[r] = 1 / total_of(x[r]);
+  ONDINE_EACH_ROW(r) {
+    ONDINE_EACH(v) x[r][v] *= factor[r];
+    x[r][last] = first_lanes<float>(x[r][last], rest);
+    if (keep) store_row(scores + r * rows.step, x[r], rest);
+    store_rounded_row(rows.rounded + (at + r) * rows.rounded_step, x[r], rows.padded);
+  }
 }
 
-template <int Vectors>
-void short_gradient(std::uint16_t* rounded, float* derivatives, const float* weights, float scale,
-                    std::int64_t n, std::int64_t padded) {
-  constexpr int last = Vectors - 1;
-  const std::int64_t rest = n - last * L;
-  Vec<float> w[Vectors], d[Vectors], products[Vectors];
-#pragma GCC unroll 8
-  for (int v = 0; v < Vectors; ++v) {
-    w[v] = v < last ? load(weights + v * L) : load_n(weights + v * L, rest);
-    d[v] = v < last ? load(derivatives + v * L) : load_n(derivatives + v * L, rest);
-    products[v] = w[v] * d[v];
+ONDINE_INLINE bool any_of(const float* x, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    if (x[i] != 0) return true;
   }
-  const float product = lane_sum<float>(total_of(products));
-  bool any = product == product;
-  for (std::int64_t i = 0; !any && i < n; ++i) any = derivatives[i] != 0;
-#pragma GCC unroll 8
-  for (int v = 0; v < Vectors; ++v) d[v] = any ? w[v] * (d[v] - product) : Vec<float>{};
-  d[last] = first_lanes<float>(d[last], rest);
-#pragma GCC unroll 8
-  for (int v = 0; v < last; ++v) store(derivatives + v * L, d[v]);
-  store_n(derivatives + last * L, d[last], rest);
-#pragma GCC unroll 8
-  for (int v = 0; v < Vectors; ++v) d[v] *= scale;
-  store_all(rounded, d, padded);
+  return false;
 }
+
+template <int Vectors, int Rows>
+void short_gradient(const AttentionRows& rows, std::int64_t at, const float* weights) {
+  constexpr int last = Vectors - 1;
+  const std::int64_t rest = rows.n - last * L;
+  float* const derivatives = rows.values + at * rows.step;
+  Vec<float> w[Rows][Vectors], d[Rows][Vectors];
+  float product[Rows];
+  ONDINE_EACH_ROW(r) {
+    load_row(w[r], weights + (at + r) * rows.step, rest);
+    load_row(d[r], derivatives + r * rows.step, rest);
+    Vec<float> products[Vectors];
+    ONDINE_EACH(v) products[v] = w[r][v] * d[r][v];
+    product[r] = total_of(products);
+  }
+  ONDINE_EACH_ROW(r) {
+    float* const to = derivatives + r * rows.step;
+    const bool any = product[r] == product[r] || any_of(to, rows.n);
+    ONDINE_EACH(v) d[r][v] = any ? w[r][v] * (d[r][v] - product[r]) : Vec<float>{};
+    d[r][last] = first_lanes<float>(d[r][last], rest);
+    store_row(to, d[r], rest);
+    ONDINE_EACH(v) d[r][v] *= rows.scale;
+    store_rounded_row(rows.rounded + (at + r) * rows.rounded_step, d[r], rows.padded);
+  }
+}
+
+#undef ONDINE_EACH_ROW
+#undef ONDINE_EACH
 
 // body(i, v, load, store) of every vector of a row: v counts from 0 to 3 and begins again,
 // `load(p)` and `store(p, x)` take the elements of the row that the vector has, the others are
@@ -157,72 +199,93 @@ ONDINE_INLINE void round_row(std::uint16_t* to, std::int64_t n, std::int64_t pad
   fill_zeros(to, at, padded);
 }
 
-ONDINE_INLINE float total_of_four(const Vec<float> (&x)[4]) {
-  return lane_sum<float>((x[0] + x[1]) + (x[2] + x[3]));
-}
-
-void long_weights(std::uint16_t* rounded, float* scores, const float* mask, float scale,
-                  std::int64_t n, std::int64_t padded) {
+void long_weights(const AttentionRows& rows, std::int64_t at, const float* mask,
+                  std::int64_t mask_step, bool keep) {
   constexpr float lowest = -__builtin_inff();
+  float* const scores = rows.values + at * rows.step;
+  const float* const added = mask ? mask + at * mask_step : nullptr;
   Vec<float> most[4];
   for (auto& each : most) each = broadcast(lowest);
   const auto pass = [&](auto masked) ONDINE_LAMBDA {
-    for_vectors(n, lowest, [&](std::int64_t i, int v, auto get, auto put) ONDINE_LAMBDA {
-      Vec<float> x = get(scores + i) * scale;
-      if constexpr (masked) x += get(mask + i);
+    for_vectors(rows.n, lowest, [&](std::int64_t i, int v, auto get, auto put) ONDINE_LAMBDA {
+      Vec<float> x = get(scores + i) * rows.scale;
+      if constexpr (masked) x += get(added + i);
       put(scores + i, x);
       most[v] = larger(most[v], x);
     });
   };
-  mask ? pass(std::true_type{}) : pass(std::false_type{});
-  const float largest = lane_maximum(larger(larger(most[0], most[1]), larger(most[2], most[3])));
+  added ? pass(std::true_type{}) : pass(std::false_type{});
+  const float largest = largest_of(most);
   Vec<float> total[4] = {};
-  for_vectors(n, lowest, [&](std::int64_t i, int v, auto get, auto put) ONDINE_LAMBDA {
+  for_vectors(rows.n, lowest, [&](std::int64_t i, int v, auto get, auto put) ONDINE_LAMBDA {
     const Vec<float> x = weight_of(get(scores + i) - largest);
     put(scores + i, x);
     total[v] += x;
   });
-  const float factor = 1 / total_of_four(total);
-  round_row(rounded, n, padded, [&](std::int64_t i, auto get, auto put) ONDINE_LAMBDA {
-    const Vec<float> x = get(scores + i) * factor;
-    put(scores + i, x);
-    return x;
-  });
+  const float factor = 1 / total_of(total);
+  round_row(rows.rounded + at * rows.rounded_step, rows.n, rows.padded,
+            [&](std::int64_t i, auto get, auto put) ONDINE_LAMBDA {
+              const Vec<float> x = get(scores + i) * factor;
+              if (keep) put(scores + i, x);
+              return x;
+            });
 }
 
-void long_gradient(std::uint16_t* rounded, float* derivatives, const float* weights, float scale,
-                   std::int64_t n, std::int64_t padded) {
+void long_gradient(const AttentionRows& rows, std::int64_t at, const float* all_weights) {
+  float* const derivatives = rows.values + at * rows.step;
+  const float* const weights = all_weights + at * rows.step;
   Vec<float> total[4] = {};
-  for_vectors(n, 0, [&](std::int64_t i, int v, auto get, auto) ONDINE_LAMBDA {
+  for_vectors(rows.n, 0, [&](std::int64_t i, int v, auto get, auto) ONDINE_LAMBDA {
     total[v] += get(weights + i) * get(derivatives + i);
   });
-  const float product = total_of_four(total);
-  bool any = product == product;
-  for (std::int64_t i = 0; !any && i < n; ++i) any = derivatives[i] != 0;
-  round_row(rounded, n, padded, [&](std::int64_t i, auto get, auto put) ONDINE_LAMBDA {
-    Vec<float> d{};
-    if (any) d = get(weights + i) * (get(derivatives + i) - product);
-    put(derivatives + i, d);
-    return d * scale;
-  });
+  const float product = total_of(total);
+  const bool any = product == product || any_of(derivatives, rows.n);
+  round_row(rows.rounded + at * rows.rounded_step, rows.n, rows.padded,
+            [&](std::int64_t i, auto get, auto put) ONDINE_LAMBDA {
+              Vec<float> d{};
+              if (any) d = get(weights + i) * (get(derivatives + i) - product);
+              put(derivatives + i, d);
+              return d * rows.scale;
+            });
+}
+
+// two(at) of pairs of rows, one(at) of a last one.
+template <class Two, class One>
+ONDINE_INLINE void by_twos(std::int64_t count, Two&& two, One&& one) {
+  std::int64_t at = 0;
+  for (; at + 2 <= count; at += 2) two(at);
+  if (at < count) one(at);
 }
 
 template <int... I>
-void weights(std::uint16_t* rounded, float* scores, const float* mask, float scale, std::int64_t n,
-             std::int64_t padded, std::integer_sequence<int, I...>) {
-  static constexpr decltype(&long_weights) all[] = {&short_weights<I + 1>...};
-  const std::int64_t vectors = (n + L - 1) / L;
-  (vectors > most_vectors ? &long_weights : all[vectors - 1])(rounded, scores, mask, scale, n,
-                                                              padded);
+void weights(const AttentionRows& rows, const float* mask, std::int64_t mask_step, bool keep,
+             std::integer_sequence<int, I...>) {
+  static constexpr decltype(&long_weights) twos[] = {&short_weights<I + 1, 2>...};
+  static constexpr decltype(&long_weights) ones[] = {&short_weights<I + 1, 1>...};
+  const std::int64_t vectors = (rows.n + L - 1) / L;
+  const auto run = [&](auto* kernel) {
+    return [&rows, mask, mask_step, keep, kernel](std::int64_t at) {
+      kernel(rows, at, mask, mask_step, keep);
+    };
+  };
+  if (vectors <= most_vectors) {
+    return by_twos(rows.count, run(twos[vectors - 1]), run(ones[vectors - 1]));
+  }
+  for (std::int64_t at = 0; at < rows.count; ++at) long_weights(rows, at, mask, mask_step, keep);
 }
 
 template <int... I>
-void gradient(std::uint16_t* rounded, float* derivatives, const float* weights, float scale,
-              std::int64_t n, std::int64_t padded, std::integer_sequence<int, I...>) {
-  static constexpr decltype(&long_gradient) all[] = {&short_gradient<I + 1>...};
-  const std::int64_t vectors = (n + L - 1) / L;
-  (vectors > most_vectors ? &long_gradient : all[vectors - 1])(rounded, derivatives, weights, scale,
-                                                               n, padded);
+void gradient(const AttentionRows& rows, const float* weights, std::integer_sequence<int, I...>) {
+  static constexpr decltype(&long_gradient) twos[] = {&short_gradient<I + 1, 2>...};
+  static constexpr decltype(&long_gradient) ones[] = {&short_gradient<I + 1, 1>...};
+  const std::int64_t vectors = (rows.n + L - 1) / L;
+  const auto run = [&](auto* kernel) {
+    return [&rows, weights, kernel](std::int64_t at) { kernel(rows, at, weights); };
+  };
+  if (vectors <= most_vectors) {
+    return by_twos(rows.count, run(twos[vectors - 1]), run(ones[vectors - 1]));
+  }
+  for (std::int64_t at = 0; at < rows.count; ++at) long_gradient(rows, at, weights);
 }
 
 constexpr auto every_short = std::make_integer_sequence<int, int{most_vectors}>();
@@ -230,11 +293,9 @@ constexpr auto every_short = std::make_integer_sequence<int, int{most_vectors}>(
 }  // namespace
 
 constinit const AttentionRowKernels attention_rows = {
-    [](std::uint16_t* rounded, float* scores, const float* mask, float scale, std::int64_t n,
-       std::int64_t padded) { weights(rounded, scores, mask, scale, n, padded, every_short); },
-    [](std::uint16_t* rounded, float* derivatives, const float* weights, float scale,
-       std::int64_t n, std::int64_t padded) {
-      gradient(rounded, derivatives, weights, scale, n, padded, every_short);
-    }};
+    [](const AttentionRows& rows, const float* mask, std::int64_t mask_step, bool keep) {
+      weights(rows, mask, mask_step, keep, every_short);
+    },
+    [](const AttentionRows& rows, const float* weights) { gradient(rows, weights, every_short); }};
 
 }  // namespace ondine::math::ONDINE_ISA

@@ -5,17 +5,26 @@
 
 namespace ondine::math {
 
-// Of n scores; what is rounded to bfloat16 (its bits) has zeros after them, up to `padded`
-// elements.
+// `count` rows of n elements, from one to the next as many elements as the steps say.
+struct AttentionRows {
+  std::int64_t count, n;
+  float scale;  // of scores
+  float* values;
+  std::int64_t step;
+  // What becomes of the values, in bfloat16 (its bits), then zeros, up to `padded` elements.
+  std::uint16_t* rounded;
+  std::int64_t rounded_step, padded;
+};
+
 struct AttentionRowKernels {
-  // Scores become weights, softmax(scale scores + mask), 0 where they are e^-69 times the largest
-  // or less. The mask may be null.
-  void (*weights)(std::uint16_t* rounded, float* scores, const float* mask, float scale,
-                  std::int64_t n, std::int64_t padded);
-  // Derivatives of weights become those of scaled scores; rounded are those of the scores, scale
-  // times as large. 0 where all were 0, even if weights are NaN.
-  void (*gradient)(std::uint16_t* rounded, float* derivatives, const float* weights, float scale,
-                   std::int64_t n, std::int64_t padded);
+  // Values are scores. Their weights are softmax(scale scores + mask), 0 where they are e^-69 times
+  // the largest or less. Values become the weights, too, with `keep`; otherwise they are lost. The
+  // mask may be null.
+  void (*weights)(const AttentionRows& rows, const float* mask, std::int64_t mask_step, bool keep);
+  // Values are derivatives of weights and become those of scaled scores; rounded are those of the
+  // scores, scale times as large. 0 where all of a row were 0, even if weights are NaN. Rows of
+  // weights are as far apart as those of values.
+  void (*gradient)(const AttentionRows& rows, const float* weights);
 };
 
 }  // namespace ondine::math

@@ -89,24 +89,54 @@ ONDINE_INLINE void exp_parts(Vf (&x)[Count], Vi (&shifted)[Count]) {
   times<Count>([&](int i) __attribute__((always_inline)) { x[i] += square[i] * y[i]; });
 }
 
-// Of each x, e^x. 2 ulp. 2^n in two factors, for subnormal results and overflow. Both are 0 far
-// below, where a product that underflows would take many times as long.
+#if defined(__AVX512F__)
+// Of each x up to 89, e^x, but 0 below `least`. x / ln 2 = n + f, |f| <= 1/2, with a polynomial for
+// 2^f.
+template <int Count>
+ONDINE_INLINE void exp_from(Vf (&x)[Count], float least) {
+  constexpr float magic = 12582912.0f;  // as in exp_parts
+  constexpr float c[] = {1.0f,
+                         6.931472029e-01f,
+                         2.402264791e-01f,
+                         5.550332470e-02f,
+                         9.618437357e-03f,
+                         1.339887487e-03f,
+                         1.535336321e-04f};
+  Vf n[Count], f[Count], y[Count];
+  times<Count>([&](int i) __attribute__((always_inline)) {
+    n[i] = x[i] * 1.44269502f + magic;
+    n[i] -= magic;
+  });
+  times<Count>([&](int i) __attribute__((always_inline)) { f[i] = x[i] * 1.44269502f - n[i]; });
+  times<Count>([&](int i) __attribute__((always_inline)) { f[i] += x[i] * 1.925963033e-8f; });
+  times<Count>([&](int i) __attribute__((always_inline)) { y[i] = f[i] * c[6] + c[5]; });
+#pragma GCC unroll 5
+  for (int k = 4; k >= 0; --k) {
+    times<Count>([&](int i) __attribute__((always_inline)) { y[i] = y[i] * f[i] + c[k]; });
+  }
+  times<Count>([&](int i) __attribute__((always_inline)) {
+    // An instruction that underflows takes many times as long: what is 0 is left out, NaN is not.
+    const __mmask16 above =
+        _mm512_cmp_ps_mask(reinterpret_cast<__m512>(x[i]), _mm512_set1_ps(least), _CMP_NLT_UQ);
+    x[i] = reinterpret_cast<Vf>(_mm512_maskz_scalef_ps(above, reinterpret_cast<__m512>(y[i]),
+                                                       reinterpret_cast<__m512>(n[i])));
+  });
+}
+#endif
+
+// Of each x, e^x. 2 ulp. Without AVX-512 2^n in two factors, for subnormal results and overflow.
+// Both are 0 far below, where a product that underflows would take many times as long.
 template <int Count>
 ONDINE_INLINE void exp_in_place(Vf (&x)[Count]) {
+#if defined(__AVX512F__)
+  times<Count>([&](int i) __attribute__((always_inline)) { x[i] = at_most(x[i], 89.0f); });
+  exp_from(x, -104.0f);
+#else
   Vi shifted[Count];
   times<Count>([&](int i) __attribute__((always_inline)) {
     x[i] = at_least(at_most(x[i], 89.0f), -176.0f);
   });
   exp_parts(x, shifted);
-#if defined(__AVX512F__)
-  times<Count>([&](int i) __attribute__((always_inline)) {
-    const auto n = reinterpret_cast<__m512>(from_bits<float>(shifted[i]) - 12582912.0f);
-    // An instruction that underflows takes many times as long: what is 0 is left out, NaN is not.
-    const __mmask16 above = _mm512_cmp_ps_mask(n, _mm512_set1_ps(-150.0f), _CMP_NLT_UQ);
-    x[i] = reinterpret_cast<Vf>(
-        _mm512_maskz_scalef_ps(above, reinterpret_cast<__m512>(x[i] + 1.0f), n));
-  });
-#else
   times<Count>([&](int i) __attribute__((always_inline)) {
     const Vi whole = shifted[i] - 0x4b400000;
     const Vi half = whole >> 1;
@@ -120,10 +150,38 @@ ONDINE_INLINE Vf exp_of(const Vf& value) {
   exp_in_place(x);
   return x[0];
 }
+// e^x for x up to 0. 2 ulp.
+template <int Count>
+ONDINE_INLINE void exp_of_negative(Vf (&x)[Count]) {
+#if defined(__AVX512F__)
+  exp_from(x, -104.0f);
+#else
+  exp_in_place(x);
+#endif
+}
 
 // e^x for x up to 0, but 0 below -69: subnormal numbers, and products that become such, take many
 // times as long.
-ONDINE_INLINE Vf weight_of(const Vf& x) { return exp_of(x < -69.0f ? splat(-200.0f) : x); }
+ONDINE_INLINE Vf weight_of(const Vf& value) {
+#if defined(__AVX512F__)
+  Vf x[] = {value};
+  exp_from(x, -69.0f);
+  return x[0];
+#else
+  return exp_of(value < -69.0f ? splat(-200.0f) : value);
+#endif
+}
+
+// a / b, b in [1, 2^100]: 1 ulp.
+ONDINE_INLINE Vf quotient(const Vf& a, const Vf& b) {
+#if defined(__AVX512F__)
+  const Vf guess = reinterpret_cast<Vf>(_mm512_maskz_rcp14_ps(0xffff, reinterpret_cast<__m512>(b)));
+  const Vf first = a * guess;
+  return first + (a - b * first) * guess;
+#else
+  return a / b;
+#endif
+}
 
 // 2 ulp. log x = e ln 2 + log(1 + f), 1 + f in [sqrt(1/2), sqrt(2)).
 ONDINE_INLINE Vf log_of(const Vf& value) {
@@ -151,7 +209,9 @@ ONDINE_INLINE Vf log1p_unit(const Vf& e) {
 
 // 3 ulp.
 ONDINE_INLINE Vf softplus_of(const Vf& x) {
-  return (x > 0.0f ? x : Vf{}) + log1p_unit(exp_of(-absolute(x)));
+  Vf power[] = {-absolute(x)};
+  exp_of_negative(power);
+  return (x > 0.0f ? x : Vf{}) + log1p_unit(power[0]);
 }
 
 // Of each x, 1 / (1 + e^-x). 3 ulp.
@@ -159,9 +219,9 @@ template <int Count>
 ONDINE_INLINE void sigmoids_in_place(Vf (&x)[Count]) {
   Vf e[Count];
   times<Count>([&](int i) __attribute__((always_inline)) { e[i] = -absolute(x[i]); });
-  exp_in_place(e);
+  exp_of_negative(e);
   times<Count>([&](int i) __attribute__((always_inline)) {
-    x[i] = (x[i] < 0.0f ? e[i] : splat(1.0f)) / (1.0f + e[i]);
+    x[i] = quotient(x[i] < 0.0f ? e[i] : splat(1.0f), 1.0f + e[i]);
   });
 }
 ONDINE_INLINE Vf sigmoid_of(const Vf& value) {
@@ -215,8 +275,10 @@ ONDINE_INLINE Vf normal_cdf(const Vf& x, Vf& density) {
   constexpr float c[] = {8.833208124e-01f,  5.989828734e-01f, 2.896970333e-01f,
                          9.233775376e-02f,  1.380269767e-02f, -2.107741821e-03f,
                          -1.149720103e-03f, 4.192014992e-05f, 7.439850413e-05f};
-  const Vf w = 1.0f / (absolute(x) + 3.75f);
-  density = exp_of(-0.5f * x * x);
+  const Vf w = quotient(splat(1.0f), at_most(absolute(x), 1e30f) + 3.75f);
+  Vf power[] = {-0.5f * x * x};
+  exp_of_negative(power);
+  density = power[0];
   const Vf lower = density * (w * polynomial(9.375f * w - 1.5f, c));
   return x < 0.0f ? lower : 1.0f - lower;
 }

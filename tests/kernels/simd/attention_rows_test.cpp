@@ -18,14 +18,26 @@ struct Row {
   std::vector<std::uint16_t> rounded;
 };
 
-// `body(rounded, values, n, padded)`; what is rounded has the bits of the values times `scale`,
-// then zeros.
+AttentionRows rows_of(Row& row, std::int64_t n, float scale) {
+  return {.count = 1,
+          .n = n,
+          .scale = scale,
+          .values = row.values.data(),
+          .step = n,
+          .rounded = row.rounded.data(),
+          .rounded_step = 0,
+          .padded = (n + 31) / 32 * 32};
+}
+
+Row row_of(const std::vector<float>& values) {
+  return {values, std::vector<std::uint16_t>((values.size() + 31) / 32 * 32 + 1, 0xabcd)};
+}
+
+// `body(rows)` of one row; what is rounded has the bits of the values times `scale`, then zeros.
 template <class Body>
 Row run(const std::vector<float>& values, float scale, Body&& body) {
-  const auto n = static_cast<std::int64_t>(values.size());
-  const std::int64_t padded = (n + 31) / 32 * 32;
-  Row row{values, std::vector<std::uint16_t>(static_cast<std::size_t>(padded) + 1, 0xabcd)};
-  body(row.rounded.data(), row.values.data(), n, padded);
+  Row row = row_of(values);
+  body(row);
   CHECK(row.rounded.back() == 0xabcd);
   for (std::size_t i = 0; i + 1 < row.rounded.size(); ++i) {
     const float value = i < values.size() ? row.values[i] * scale : 0.0F;
@@ -55,11 +67,15 @@ TEST_CASE("weights of attention are the softmax of scaled scores and a mask") {
         sum += wanted.back();
       }
       for (double& x : wanted) x /= sum;
-      const Row row = run(scores, 1, [&](auto* to, float* from, auto count, auto padded) {
-        kernels->attention_rows->weights(to, from, masked ? mask.data() : nullptr, 3, count,
-                                         padded);
-      });
+      const auto weights = [&](Row& to, bool keep) {
+        kernels->attention_rows->weights(rows_of(to, n, 3), masked ? mask.data() : nullptr, 0,
+                                         keep);
+      };
+      const Row row = run(scores, 1, [&](Row& to) { weights(to, true); });
       CHECK(worst_error(row.values, wanted) < 1e-6);
+      Row lost = row_of(scores);
+      weights(lost, false);
+      CHECK(lost.rounded == row.rounded);
     }
   }
 }
@@ -74,8 +90,8 @@ TEST_CASE("weights that are nothing beside the largest are 0, and those of no ke
     scores[1] = 0;
     scores[2] = -60;
     const auto weights = [&](const float* mask) {
-      return run(scores, 1, [&](auto* to, float* from, auto count, auto padded) {
-        kernels->attention_rows->weights(to, from, mask, 1, count, padded);
+      return run(scores, 1, [&](Row& row) {
+        kernels->attention_rows->weights(rows_of(row, n, 1), mask, 0, true);
       });
     };
     const Row row = weights(nullptr);
@@ -99,8 +115,8 @@ TEST_CASE("derivatives of scores follow the definition of the softmax") {
     auto weights = numbers.row<float>(n);
     const auto dy = numbers.row<float>(n);
     const auto gradient = [&](const std::vector<float>& from) {
-      return run(from, 0.5F, [&](auto* to, float* values, auto count, auto padded) {
-        kernels->attention_rows->gradient(to, values, weights.data(), 0.5F, count, padded);
+      return run(from, 0.5F, [&](Row& row) {
+        kernels->attention_rows->gradient(rows_of(row, n, 0.5F), weights.data());
       });
     };
     double product = 0;
@@ -114,5 +130,42 @@ TEST_CASE("derivatives of scores follow the definition of the softmax") {
     CHECK(std::isnan(gradient(dy).values[0]));
     const std::vector<float> nothing(dy.size(), 0);
     CHECK(gradient(nothing).values == nothing);
+  }
+}
+
+TEST_CASE("rows of attention that are computed together have the bits of single ones") {
+  const Kernels* kernels = each_lower_kernels();
+  if (kernels == nullptr) return;
+  Numbers numbers(5);
+  for (const std::int64_t n : lengths) {
+    CAPTURE(n);
+    constexpr std::int64_t count = 5;
+    const std::int64_t step = n + 3, mask_step = n + 1, padded = (n + 31) / 32 * 32;
+    const std::int64_t rounded_step = padded + 2;
+    const auto values = numbers.row<float>(count * step);
+    const auto mask = numbers.row<float>(count * mask_step);
+    const auto weights = numbers.row<float>(count * step);
+    for (const bool gradient : {false, true}) {
+      const auto run_rows = [&](std::int64_t first, std::int64_t rows, Row& to) {
+        const AttentionRows call{.count = rows,
+                                 .n = n,
+                                 .scale = 0.5F,
+                                 .values = to.values.data() + first * step,
+                                 .step = step,
+                                 .rounded = to.rounded.data() + first * rounded_step,
+                                 .rounded_step = rounded_step,
+                                 .padded = padded};
+        if (gradient) return kernels->attention_rows->gradient(call, weights.data() + first * step);
+        kernels->attention_rows->weights(call, mask.data() + first * mask_step, mask_step, true);
+      };
+      const std::vector<std::uint16_t> empty(static_cast<std::size_t>(count * rounded_step),
+                                             0xabcd);
+      Row together{values, empty}, apart{values, empty};
+      run_rows(0, count, together);
+      for (std::int64_t i = 0; i < count; ++i) run_rows(i, 1, apart);
+      CHECK(together.values == apart.values);
+      CHECK(together.rounded == apart.rounded);
+      CHECK(together.rounded.back() == 0xabcd);
+    }
   }
 }
