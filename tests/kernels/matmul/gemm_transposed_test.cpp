@@ -1,5 +1,7 @@
 // Products of few rows by a factor that is stored by columns, which are computed as C^T.
 #include "kernels/matmul/gemm_primitive.h"
+#include "kernels/simd/matmul/gemm_table.h"
+#include "kernels/simd/tables.h"
 #include "tests/kernels/common/math_test.h"
 
 using namespace ondine;
@@ -10,7 +12,7 @@ namespace {
 
 using Index = std::int64_t;
 
-constexpr Index all_rows = 48;
+constexpr Index all_rows = 72;
 constexpr Index pad = 3;
 
 template <class T>
@@ -76,7 +78,7 @@ TEMPLATE_TEST_CASE("few rows by a transposed factor have the bits of more rows",
     for (const Kernels* const kernels : vector_kernels()) {
       for (const GemmOptions<T>& options : product.every_option()) {
         const std::vector<T> whole = product.run(all_rows, options, 1, *kernels);
-        for (const Index m : {8, 16, 32}) {
+        for (const Index m : {8, 16, 32, 64}) {
           CAPTURE(isa_name(*kernels), m, n, k, options.alpha, options.beta,
                   options.col_bias != nullptr, options.row_bias != nullptr);
           const std::vector<T> expected = product.first_rows(m, whole);
@@ -88,7 +90,8 @@ TEMPLATE_TEST_CASE("few rows by a transposed factor have the bits of more rows",
   }
 }
 
-TEST_CASE("whole panels of up to 32 rows by a large transposed factor are computed as columns") {
+TEST_CASE(
+    "whole panels of up to 32 rows, or two, by a large transposed factor are computed as columns") {
   const Kernels& kernels = *all_kernels().front();
   const auto name = [&](const GemmShape& shape) {
     return std::string(GemmPrimitive<float>(shape, 1, 1, kernels).name());
@@ -99,6 +102,10 @@ TEST_CASE("whole panels of up to 32 rows by a large transposed factor are comput
   CHECK(name({.m = 32, .n = 48, .k = 63, .trans_b = true}) == "blocked");
   CHECK(name({.m = 31, .n = 300, .k = 100, .trans_b = true}) == "blocked");
   CHECK(name({.m = 48, .n = 300, .k = 100, .trans_b = true}) == "blocked");
+  const bool has_wide_panels = kernels.f32.gemm->nr == 32;
+  CHECK(name({.m = 64, .n = 300, .k = 100, .trans_b = true}) ==
+        (has_wide_panels ? "transposed" : "blocked"));
+  CHECK(name({.m = 96, .n = 300, .k = 100, .trans_b = true}) == "blocked");
   CHECK(name({.m = 32, .n = 300, .k = 100}) == "blocked");
   CHECK(name({.m = 32, .n = 300, .k = 100, .trans_a = true, .trans_b = true}) == "blocked");
 }
