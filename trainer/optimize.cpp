@@ -74,6 +74,7 @@ void optimize(graph::Graph& graph, const graph::Catalogue& catalogue, const Load
   context.catalogue = &catalogue;
   context.folded = &folded;
   context.keeps_precision = options.precision == Precision::float32;
+  context.rounds_factors = rounded != nullptr;
   if (rounded != nullptr) {
     context.round_weights = [=](const Tensor& weights) { return rounded->of(weights); };
   }

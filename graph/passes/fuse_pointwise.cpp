@@ -129,8 +129,7 @@ bool run(Graph& graph, const PassContext& context) {
                       [&](Node& node, const Uses& uses) { return fuse(node, graph, uses, op); });
   };
   // In float32 packing factors before their product takes longer than storing what is between.
-  const bool products_round = context.round_weights != nullptr;
-  const bool chains = products_round && fuse_all(fuse_bottleneck, *bottleneck);
+  const bool chains = context.rounds_factors && fuse_all(fuse_bottleneck, *bottleneck);
   return fuse_all(fuse_pair, *pair) || chains;
 }
 

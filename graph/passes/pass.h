@@ -34,6 +34,8 @@ struct PassContext {
   // Whether products keep the precision of float32. Otherwise values are best stored as rounded
   // factors of products.
   bool keeps_precision = true;
+  // Whether they round large float32 factors, as kernels of bfloat16 do.
+  bool rounds_factors = false;
   // Gives frozen float32 weights in bfloat16, for products that round them anyway; an undefined
   // tensor for those that stay as they are. Absent: all do.
   std::function<Tensor(const Tensor& weights)> round_weights;

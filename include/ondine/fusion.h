@@ -29,7 +29,7 @@ enum class Fusion : std::uint8_t {
   fuse_normalized_pointwise,    // a pointwise convolution and its gradient take the same
   fuse_pointwise_gradient,      // both derivatives of a pointwise convolution
   fuse_activation,              // into Conv, Gemm, MatMul; a bias or a sum into MatMul
-  fuse_pointwise,               // takes the depthwise convolution after it
+  fuse_pointwise,               // a pointwise convolution and those after it, as of a bottleneck
   fuse_gather_gradient,         // adds to the sum that it is part of
   fuse_sgd_update,              // w - rate * g
   fuse_gemm_sgd_update,         // w - rate * A B

@@ -312,8 +312,7 @@ void InvertedBottleneck<T>::project(ThreadPool& pool, const InvertedBottleneckAr
   auto* const to = reinterpret_cast<std::byte*>(args.y) + planes.offset(tile.image, 0);
   const auto* const from = reinterpret_cast<const std::byte*>(shared.y);
   pool.for_chunks(whole.m, grain_of(columns, depthwise_work), [&](Index first, Index last) {
-    part_rows(planes, from + static_cast<std::size_t>(first * tile.images) * planes.plane_bytes(),
-              first, last - first, to);
+    part_rows(planes, from + planes.bytes(first * planes.row), first, last - first, to);
   });
 }
 

@@ -9,6 +9,7 @@
 // Images of few positions are joined: weights are packed, and sums read, once for all of them.
 // The number of threads changes no bit.
 #include "kernels/conv/algorithms/algorithm.h"
+#include "kernels/conv/algorithms/plane_rows.h"
 
 namespace ondine::math {
 namespace {
@@ -179,20 +180,17 @@ class Im2colConv final : public ConvAlgorithm<T> {
 
   Index images_from(Index image) const { return std::min(images_, this->shape_.batch - image); }
   T* joined_of(std::byte* slot) const { return reinterpret_cast<T*>(slot + columns_bytes_); }
-  // Rows of y of `count` images side by side, or y from them.
-  void join_rows(const T* y, Index rows, Index count, T* joined) const {
-    for (Index r = 0; r < rows; ++r) {
-      for (Index i = 0; i < count; ++i) {
-        std::copy_n(y + y_offset(i, 0, r), out_plane_, joined + r * tile_ + i * out_plane_);
-      }
-    }
+  // Rows of y of `count` images side by side in a tile.
+  PlaneRows y_rows(Index count) const {
+    return {count, this->shape_.out_channels, out_plane_, sizeof(T), tile_};
   }
-  void part_rows(const T* joined, Index rows, Index count, T* y) const {
-    for (Index r = 0; r < rows; ++r) {
-      for (Index i = 0; i < count; ++i) {
-        std::copy_n(joined + r * tile_ + i * out_plane_, out_plane_, y + y_offset(i, 0, r));
-      }
-    }
+  void join_y(const T* y, Index rows, Index count, T* joined) const {
+    join_rows(y_rows(count), reinterpret_cast<const std::byte*>(y), 0, rows,
+              reinterpret_cast<std::byte*>(joined));
+  }
+  void part_y(const T* joined, Index rows, Index count, T* y) const {
+    part_rows(y_rows(count), reinterpret_cast<const std::byte*>(joined), 0, rows,
+              reinterpret_cast<std::byte*>(y));
   }
 
   void forward(const ConvArgs<T>& args, Index task, std::byte* slot) const {
@@ -217,7 +215,7 @@ class Im2colConv final : public ConvAlgorithm<T> {
       call.activation = done ? this->activation_ : Activation::none;
       this->set_.gemm->run(call, slot + columns_bytes_ + joined_bytes_);
     }
-    if (images_ > 1) part_rows(joined_of(slot), out_group_, images, y);
+    if (images_ > 1) part_y(joined_of(slot), out_group_, images, y);
   }
 
   void backward_data(const ConvArgs<T>& args, Index task, std::byte* slot) const {
@@ -235,7 +233,7 @@ class Im2colConv final : public ConvAlgorithm<T> {
     }
     const T* dy = args.dy + y_offset(image, group, 0);
     if (images_ > 1) {
-      join_rows(dy, out_group_, images, joined_of(slot));
+      join_y(dy, out_group_, images, joined_of(slot));
       dy = joined_of(slot);
     }
     for (Index first = 0; first < images * out_plane_; first += tile_) {
@@ -262,7 +260,7 @@ class Im2colConv final : public ConvAlgorithm<T> {
       const T* const x = args.x + x_offset(image, group, channel);
       const T* dy = args.dy + y_offset(image, group, row);
       if (images_ > 1) {
-        join_rows(dy, rows, images, joined_of(slot));
+        join_y(dy, rows, images, joined_of(slot));
         dy = joined_of(slot);
       }
       for (Index first = 0; first < images * out_plane_; first += tile_) {

@@ -170,7 +170,7 @@ class JoinedColumns final : public ConvImplementation<T> {
       gemm(pool, product(channels, images.count), args.w + channel * taps_, at.columns, result,
            options, at.product, kernels_);
     });
-    if (joins()) joined_.part(pool, vector(), result, s_.out_channels, images.count, y);
+    if (joins()) joined_.part(pool, result, s_.out_channels, images.count, y);
   }
 
   // dy of joined images.
@@ -178,7 +178,7 @@ class JoinedColumns final : public ConvImplementation<T> {
                 const Memory& at) const {
     const T* const dy = args.dy + y_offset(images.first);
     if (!joins()) return dy;
-    joined_.join(pool, vector(), dy, s_.out_channels, images.count, at.joined);
+    joined_.join(pool, dy, s_.out_channels, images.count, at.joined);
     return at.joined;
   }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernels/conv/algorithms/algorithm.h"
+#include "kernels/conv/algorithms/plane_rows.h"
 
 namespace ondine::math {
 
@@ -24,31 +25,34 @@ class JoinedImages {
 
   // The planes of `count` images of so many channels, and back.
   template <class T>
-  void join(ThreadPool& pool, const VectorKernels<T>& vector, const T* planes,
-            std::int64_t channels, std::int64_t count, T* rows) const {
-    move(pool, channels, [&](std::int64_t c) {
-      for (std::int64_t i = 0; i < count; ++i) {
-        vector.copy(rows + c * row() + i * plane_, planes + (i * channels + c) * plane_, plane_);
-      }
+  void join(ThreadPool& pool, const T* planes, std::int64_t channels, std::int64_t count,
+            T* rows) const {
+    for_channels(pool, channels, [&](std::int64_t first, std::int64_t some) {
+      join_rows(plane_rows<T>(channels, count), reinterpret_cast<const std::byte*>(planes), first,
+                some, reinterpret_cast<std::byte*>(rows + first * row()));
     });
   }
   template <class T>
-  void part(ThreadPool& pool, const VectorKernels<T>& vector, const T* rows, std::int64_t channels,
-            std::int64_t count, T* planes) const {
-    move(pool, channels, [&](std::int64_t c) {
-      for (std::int64_t i = 0; i < count; ++i) {
-        vector.copy(planes + (i * channels + c) * plane_, rows + c * row() + i * plane_, plane_);
-      }
+  void part(ThreadPool& pool, const T* rows, std::int64_t channels, std::int64_t count,
+            T* planes) const {
+    for_channels(pool, channels, [&](std::int64_t first, std::int64_t some) {
+      part_rows(plane_rows<T>(channels, count),
+                reinterpret_cast<const std::byte*>(rows + first * row()), first, some,
+                reinterpret_cast<std::byte*>(planes));
     });
   }
 
  private:
+  template <class T>
+  PlaneRows plane_rows(std::int64_t channels, std::int64_t count) const {
+    return {count, channels, plane_, sizeof(T), row()};
+  }
+  // body(first channel, how many)
   template <class Body>
-  void move(ThreadPool& pool, std::int64_t channels, const Body& body) const {
+  void for_channels(ThreadPool& pool, std::int64_t channels, const Body& body) const {
     const std::int64_t grain = grain_of(row(), std::int64_t{1} << 15);
-    pool.for_chunks(channels, grain, [&](std::int64_t first, std::int64_t last) {
-      for (std::int64_t c = first; c < last; ++c) body(c);
-    });
+    pool.for_chunks(channels, grain,
+                    [&](std::int64_t first, std::int64_t last) { body(first, last - first); });
   }
 
   std::int64_t batch_, plane_;

@@ -7,14 +7,18 @@
 
 namespace ondine::math {
 
-// Planes are [images, channels, plane] elements of `element` bytes.
+// Planes are [images, channels, plane] elements of `element` bytes; from one row to the next there
+// are `row` elements.
 struct PlaneRows {
   std::int64_t images, channels, plane;
   std::int64_t element;
+  std::int64_t row = images * plane;
 
-  std::size_t plane_bytes() const { return static_cast<std::size_t>(plane * element); }
+  std::size_t bytes(std::int64_t elements) const {
+    return static_cast<std::size_t>(elements * element);
+  }
   std::size_t offset(std::int64_t image, std::int64_t channel) const {
-    return static_cast<std::size_t>(image * channels + channel) * plane_bytes();
+    return bytes((image * channels + channel) * plane);
   }
 };
 
@@ -27,17 +31,19 @@ constexpr std::int64_t element_bytes(bool rounded) {
 // The rows of `count` channels from `first` on, from planes and back.
 inline void join_rows(const PlaneRows& p, const std::byte* planes, std::int64_t first,
                       std::int64_t count, std::byte* rows) {
-  for (std::int64_t c = first; c < first + count; ++c) {
-    for (std::int64_t image = 0; image < p.images; ++image, rows += p.plane_bytes()) {
-      std::memcpy(rows, planes + p.offset(image, c), p.plane_bytes());
+  for (std::int64_t c = 0; c < count; ++c) {
+    for (std::int64_t image = 0; image < p.images; ++image) {
+      std::memcpy(rows + p.bytes(c * p.row + image * p.plane), planes + p.offset(image, first + c),
+                  p.bytes(p.plane));
     }
   }
 }
 inline void part_rows(const PlaneRows& p, const std::byte* rows, std::int64_t first,
                       std::int64_t count, std::byte* planes) {
-  for (std::int64_t c = first; c < first + count; ++c) {
-    for (std::int64_t image = 0; image < p.images; ++image, rows += p.plane_bytes()) {
-      std::memcpy(planes + p.offset(image, c), rows, p.plane_bytes());
+  for (std::int64_t c = 0; c < count; ++c) {
+    for (std::int64_t image = 0; image < p.images; ++image) {
+      std::memcpy(planes + p.offset(image, first + c), rows + p.bytes(c * p.row + image * p.plane),
+                  p.bytes(p.plane));
     }
   }
 }

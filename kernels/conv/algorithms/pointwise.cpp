@@ -126,13 +126,11 @@ class PointwiseConv final : public ConvImplementation<T> {
     const Workspace rest{memory + rows_bytes, workspace.bytes - rows_bytes};
     T* const source = reinterpret_cast<T*>(memory);
     T* const result = reinterpret_cast<T*>(memory + source_bytes_);
-    const auto& vector = *kernel_set<T>(kernels_).vector;
     for (Index image = 0; image < batch_; image += joined_.images()) {
       const Index count = joined_.images_from(image);
-      joined_.join(pool, vector, d_.source(args) + image * d_.source_image(), d_.inner, count,
-                   source);
+      joined_.join(pool, d_.source(args) + image * d_.source_image(), d_.inner, count, source);
       multiply(pool, count, args.w, source, result, options, rest);
-      joined_.part(pool, vector, result, d_.outer, count, args.result + image * d_.result_image());
+      joined_.part(pool, result, d_.outer, count, args.result + image * d_.result_image());
     }
   }
 

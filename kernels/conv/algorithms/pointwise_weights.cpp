@@ -34,7 +34,6 @@ class PointwiseWeights final : public ConvImplementation<T> {
   void run(ThreadPool& pool, const ConvArgs<T>& args, Workspace workspace) const override {
     auto* const memory = static_cast<std::byte*>(workspace.data);
     const Workspace rest{memory + x_bytes_ + dy_bytes_, workspace.bytes - x_bytes_ - dy_bytes_};
-    const auto& vector = *kernel_set<T>(kernels_).vector;
     for (Index image = 0; image < shape_.batch; image += joined_.images()) {
       const Index count = joined_.images_from(image);
       const T* x = args.x + image * shape_.in_channels * plane_;
@@ -42,8 +41,8 @@ class PointwiseWeights final : public ConvImplementation<T> {
       if (x_bytes_ > 0) {
         T* const x_rows = reinterpret_cast<T*>(memory);
         T* const dy_rows = reinterpret_cast<T*>(memory + x_bytes_);
-        joined_.join(pool, vector, x, shape_.in_channels, count, x_rows);
-        joined_.join(pool, vector, dy, shape_.out_channels, count, dy_rows);
+        joined_.join(pool, x, shape_.in_channels, count, x_rows);
+        joined_.join(pool, dy, shape_.out_channels, count, dy_rows);
         x = x_rows;
         dy = dy_rows;
       }
