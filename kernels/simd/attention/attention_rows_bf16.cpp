@@ -1,5 +1,5 @@
-// Up to 8 vectors of a row stay in registers, of two rows at a time, since what one waits for
-// leaves the processor to the other. Longer rows are passed over three times.
+// Up to 8 vectors of a row stay in registers. Two such rows are computed at a time: while one waits
+// for a sum of lanes, the processor works on the other. Longer rows are passed over three times.
 #include "kernels/simd/attention/attention_rows_table.h"
 #include "kernels/simd/isa_tables.h"
 #include "kernels/simd/vector/pairs_bf16.h"
@@ -72,10 +72,13 @@ ONDINE_INLINE void store_rounded_row(std::uint16_t* to, const Vec<float> (&x)[Ve
   fill_zeros(to, stored(Vectors), padded);
 }
 
-// Of each row, of each vector of a row.
-#define ONDINE_EACH_ROW(r) _Pragma("GCC unroll 2") for (int r = 0; r < Rows; ++r)
-#define ONDINE_EACH(v) _Pragma("GCC unroll 8") for (int v = 0; v < Vectors; ++v)
+template <int Vectors>
+ONDINE_INLINE void scale_all(Vec<float> (&x)[Vectors], float factor) {
+#pragma GCC unroll 8
+  for (int v = 0; v < Vectors; ++v) x[v] *= factor;
+}
 
+// Of rows `at` and after it.
 template <int Vectors, int Rows>
 void short_weights(const AttentionRows& rows, std::int64_t at, const float* mask,
                    std::int64_t mask_step, bool keep) {
@@ -84,25 +87,32 @@ void short_weights(const AttentionRows& rows, std::int64_t at, const float* mask
   float* const scores = rows.values + at * rows.step;
   Vec<float> x[Rows][Vectors];
   float largest[Rows], factor[Rows];
-  ONDINE_EACH_ROW(r) {
+#pragma GCC unroll 2
+  for (int r = 0; r < Rows; ++r) {
     load_row(x[r], scores + r * rows.step, rest);
-    ONDINE_EACH(v) x[r][v] *= rows.scale;
+    scale_all(x[r], rows.scale);
     if (mask) {
       Vec<float> added[Vectors];
       load_row(added, mask + (at + r) * mask_step, rest);
-      ONDINE_EACH(v) x[r][v] += added[v];
+#pragma GCC unroll 8
+      for (int v = 0; v < Vectors; ++v) x[r][v] += added[v];
     }
     x[r][last] = first_lanes<float>(x[r][last], rest, -__builtin_inff());
   }
-  ONDINE_EACH_ROW(r) largest[r] = largest_of(x[r]);
-  ONDINE_EACH_ROW(r) {
-    ONDINE_EACH(v) x[r][v] = weight_of(x[r][v] - largest[r]);
+#pragma GCC unroll 2
+  for (int r = 0; r < Rows; ++r) largest[r] = largest_of(x[r]);
+#pragma GCC unroll 2
+  for (int r = 0; r < Rows; ++r) {
+#pragma GCC unroll 8
+    for (int v = 0; v < Vectors; ++v) x[r][v] = weight_of(x[r][v] - largest[r]);
     // Lanes past the end must stay 0, whatever the others are.
     x[r][last] = first_lanes<float>(x[r][last], rest);
   }
-  ONDINE_EACH_ROW(r) factor[r] = 1 / total_of(x[r]);
-  ONDINE_EACH_ROW(r) {
-    ONDINE_EACH(v) x[r][v] *= factor[r];
+#pragma GCC unroll 2
+  for (int r = 0; r < Rows; ++r) factor[r] = 1 / total_of(x[r]);
+#pragma GCC unroll 2
+  for (int r = 0; r < Rows; ++r) {
+    scale_all(x[r], factor[r]);
     x[r][last] = first_lanes<float>(x[r][last], rest);
     if (keep) store_row(scores + r * rows.step, x[r], rest);
     store_rounded_row(rows.rounded + (at + r) * rows.rounded_step, x[r], rows.padded);
@@ -123,26 +133,29 @@ void short_gradient(const AttentionRows& rows, std::int64_t at, const float* wei
   float* const derivatives = rows.values + at * rows.step;
   Vec<float> w[Rows][Vectors], d[Rows][Vectors];
   float product[Rows];
-  ONDINE_EACH_ROW(r) {
+#pragma GCC unroll 2
+  for (int r = 0; r < Rows; ++r) {
     load_row(w[r], weights + (at + r) * rows.step, rest);
     load_row(d[r], derivatives + r * rows.step, rest);
     Vec<float> products[Vectors];
-    ONDINE_EACH(v) products[v] = w[r][v] * d[r][v];
+#pragma GCC unroll 8
+    for (int v = 0; v < Vectors; ++v) products[v] = w[r][v] * d[r][v];
     product[r] = total_of(products);
   }
-  ONDINE_EACH_ROW(r) {
+#pragma GCC unroll 2
+  for (int r = 0; r < Rows; ++r) {
     float* const to = derivatives + r * rows.step;
     const bool any = product[r] == product[r] || any_of(to, rows.n);
-    ONDINE_EACH(v) d[r][v] = any ? w[r][v] * (d[r][v] - product[r]) : Vec<float>{};
+#pragma GCC unroll 8
+    for (int v = 0; v < Vectors; ++v) {
+      d[r][v] = any ? w[r][v] * (d[r][v] - product[r]) : Vec<float>{};
+    }
     d[r][last] = first_lanes<float>(d[r][last], rest);
     store_row(to, d[r], rest);
-    ONDINE_EACH(v) d[r][v] *= rows.scale;
+    scale_all(d[r], rows.scale);
     store_rounded_row(rows.rounded + (at + r) * rows.rounded_step, d[r], rows.padded);
   }
 }
-
-#undef ONDINE_EACH_ROW
-#undef ONDINE_EACH
 
 // body(i, v, load, store) of every vector of a row: v counts from 0 to 3 and begins again,
 // `load(p)` and `store(p, x)` take the elements of the row that the vector has, the others are
