@@ -12,18 +12,28 @@ class MaxScatter final : public PoolAlgorithm<T> {
   void run(ThreadPool& pool, const PoolArgs<T>& args) const override {
     const std::int64_t in = this->in_plane();
     const std::int64_t out = this->out_plane();
-    const bool column_major = this->desc_.column_major;
     this->for_planes(pool, [&](std::int64_t i) {
       T* const plane = args.result + i * in;
       const T* const dy = args.dy + i * out;
       const std::int64_t* const indices = args.indices + i * out;
       std::fill_n(plane, in, T{0});
-      for (std::int64_t o = 0; o < out; ++o) {
-        const std::int64_t at = indices[o] - i * in;
-        if (at < 0 || at >= in) continue;
-        plane[column_major ? to_row_major(this->desc_.shape.in, at) : at] += dy[o];
+      if (!this->desc_.column_major) {
+        return add(plane, in, dy, indices, out, i * in, [](std::int64_t at) { return at; });
       }
+      add(plane, in, dy, indices, out, i * in,
+          [&](std::int64_t at) { return to_row_major(this->desc_.shape.in, at); });
     });
+  }
+
+ private:
+  // Indices count from `first` on; those outside of the plane are left out.
+  template <class Place>
+  static void add(T* plane, std::int64_t in, const T* dy, const std::int64_t* indices,
+                  std::int64_t out, std::int64_t first, Place&& place) {
+    for (std::int64_t o = 0; o < out; ++o) {
+      const std::int64_t at = indices[o] - first;
+      if (at >= 0 && at < in) plane[place(at)] += dy[o];
+    }
   }
 };
 
