@@ -150,15 +150,6 @@ ONDINE_INLINE Vf exp_of(const Vf& value) {
   exp_in_place(x);
   return x[0];
 }
-// e^x for x up to 0. 2 ulp.
-template <int Count>
-ONDINE_INLINE void exp_of_negative(Vf (&x)[Count]) {
-#if defined(__AVX512F__)
-  exp_from(x, -104.0f);
-#else
-  exp_in_place(x);
-#endif
-}
 
 // e^x for x up to 0, but 0 below -69: subnormal numbers, and products that become such, take many
 // times as long.
@@ -169,17 +160,6 @@ ONDINE_INLINE Vf weight_of(const Vf& value) {
   return x[0];
 #else
   return exp_of(value < -69.0f ? splat(-200.0f) : value);
-#endif
-}
-
-// a / b, b in [1, 2^100]: 1 ulp.
-ONDINE_INLINE Vf quotient(const Vf& a, const Vf& b) {
-#if defined(__AVX512F__)
-  const Vf guess = reinterpret_cast<Vf>(_mm512_maskz_rcp14_ps(0xffff, reinterpret_cast<__m512>(b)));
-  const Vf first = a * guess;
-  return first + (a - b * first) * guess;
-#else
-  return a / b;
 #endif
 }
 
@@ -209,9 +189,7 @@ ONDINE_INLINE Vf log1p_unit(const Vf& e) {
 
 // 3 ulp.
 ONDINE_INLINE Vf softplus_of(const Vf& x) {
-  Vf power[] = {-absolute(x)};
-  exp_of_negative(power);
-  return (x > 0.0f ? x : Vf{}) + log1p_unit(power[0]);
+  return (x > 0.0f ? x : Vf{}) + log1p_unit(exp_of(-absolute(x)));
 }
 
 // Of each x, 1 / (1 + e^-x). 3 ulp.
@@ -219,9 +197,9 @@ template <int Count>
 ONDINE_INLINE void sigmoids_in_place(Vf (&x)[Count]) {
   Vf e[Count];
   times<Count>([&](int i) __attribute__((always_inline)) { e[i] = -absolute(x[i]); });
-  exp_of_negative(e);
+  exp_in_place(e);
   times<Count>([&](int i) __attribute__((always_inline)) {
-    x[i] = quotient(x[i] < 0.0f ? e[i] : splat(1.0f), 1.0f + e[i]);
+    x[i] = (x[i] < 0.0f ? e[i] : splat(1.0f)) / (1.0f + e[i]);
   });
 }
 ONDINE_INLINE Vf sigmoid_of(const Vf& value) {
@@ -275,10 +253,8 @@ ONDINE_INLINE Vf normal_cdf(const Vf& x, Vf& density) {
   constexpr float c[] = {8.833208124e-01f,  5.989828734e-01f, 2.896970333e-01f,
                          9.233775376e-02f,  1.380269767e-02f, -2.107741821e-03f,
                          -1.149720103e-03f, 4.192014992e-05f, 7.439850413e-05f};
-  const Vf w = quotient(splat(1.0f), at_most(absolute(x), 1e30f) + 3.75f);
-  Vf power[] = {-0.5f * x * x};
-  exp_of_negative(power);
-  density = power[0];
+  const Vf w = 1.0f / (absolute(x) + 3.75f);
+  density = exp_of(-0.5f * x * x);
   const Vf lower = density * (w * polynomial(9.375f * w - 1.5f, c));
   return x < 0.0f ? lower : 1.0f - lower;
 }
