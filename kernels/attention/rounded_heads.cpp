@@ -138,6 +138,7 @@ void RoundedHeads::multiply_queries(const AttentionTile& strip, const Matrix& le
   const std::int64_t nr = gemm_->nr;
   const std::int64_t k = depth(size);
   GemmCall<float> call = product(strip.rows, round_up(strip.keys.size, nr), k, to, score_row_);
+  // Rounded rows are read where they lie, unless they need zeros after their terms.
   if (left.elements.rounded && k == size && left.row % 2 == 0) {
     call.a = left.elements.first;
     call.a_row = left.row / 2;
@@ -188,7 +189,7 @@ void RoundedHeads::add_queries(const AttentionTile& tile, std::size_t left, cons
   gemm_->run(call, memory + places_.scratch);
 }
 
-// Those of a strip that begins at `row` of its tile.
+// The rows of a strip that begins at `row` of its tile.
 AttentionRows RoundedHeads::rows_of(const AttentionTile& strip, std::int64_t row, float scale,
                                     std::size_t values, std::size_t rounded,
                                     std::byte* memory) const {
@@ -202,7 +203,7 @@ AttentionRows RoundedHeads::rows_of(const AttentionTile& strip, std::int64_t row
           .padded = depth(strip.keys.size)};
 }
 
-// Of a strip that begins at `row` of its tile; with `keep` in float32 too.
+// The weights of such a strip: rounded, with `keep` in float32 too.
 void RoundedHeads::compute_weights(const AttentionTile& strip, std::int64_t row,
                                    const AttentionScores<float>& scores,
                                    const AttentionOperands<float>& operands, bool keep,

@@ -184,14 +184,6 @@ class Im2colConv final : public ConvAlgorithm<T> {
   PlaneRows y_rows(Index count) const {
     return {count, this->shape_.out_channels, out_plane_, sizeof(T), tile_};
   }
-  void join_y(const T* y, Index rows, Index count, T* joined) const {
-    join_rows(y_rows(count), reinterpret_cast<const std::byte*>(y), 0, rows,
-              reinterpret_cast<std::byte*>(joined));
-  }
-  void part_y(const T* joined, Index rows, Index count, T* y) const {
-    part_rows(y_rows(count), reinterpret_cast<const std::byte*>(joined), 0, rows,
-              reinterpret_cast<std::byte*>(y));
-  }
 
   void forward(const ConvArgs<T>& args, Index task, std::byte* slot) const {
     T* const columns = reinterpret_cast<T*>(slot);
@@ -215,7 +207,7 @@ class Im2colConv final : public ConvAlgorithm<T> {
       call.activation = done ? this->activation_ : Activation::none;
       this->set_.gemm->run(call, slot + columns_bytes_ + joined_bytes_);
     }
-    if (images_ > 1) part_y(joined_of(slot), out_group_, images, y);
+    if (images_ > 1) part_rows(y_rows(images), joined_of(slot), 0, out_group_, y);
   }
 
   void backward_data(const ConvArgs<T>& args, Index task, std::byte* slot) const {
@@ -233,7 +225,7 @@ class Im2colConv final : public ConvAlgorithm<T> {
     }
     const T* dy = args.dy + y_offset(image, group, 0);
     if (images_ > 1) {
-      join_y(dy, out_group_, images, joined_of(slot));
+      join_rows(y_rows(images), dy, 0, out_group_, joined_of(slot));
       dy = joined_of(slot);
     }
     for (Index first = 0; first < images * out_plane_; first += tile_) {
@@ -260,7 +252,7 @@ class Im2colConv final : public ConvAlgorithm<T> {
       const T* const x = args.x + x_offset(image, group, channel);
       const T* dy = args.dy + y_offset(image, group, row);
       if (images_ > 1) {
-        join_y(dy, rows, images, joined_of(slot));
+        join_rows(y_rows(images), dy, 0, rows, joined_of(slot));
         dy = joined_of(slot);
       }
       for (Index first = 0; first < images * out_plane_; first += tile_) {

@@ -28,17 +28,14 @@ class JoinedImages {
   void join(ThreadPool& pool, const T* planes, std::int64_t channels, std::int64_t count,
             T* rows) const {
     for_channels(pool, channels, [&](std::int64_t first, std::int64_t some) {
-      join_rows(plane_rows<T>(channels, count), reinterpret_cast<const std::byte*>(planes), first,
-                some, reinterpret_cast<std::byte*>(rows + first * row()));
+      join_rows(plane_rows<T>(channels, count), planes, first, some, rows + first * row());
     });
   }
   template <class T>
   void part(ThreadPool& pool, const T* rows, std::int64_t channels, std::int64_t count,
             T* planes) const {
     for_channels(pool, channels, [&](std::int64_t first, std::int64_t some) {
-      part_rows(plane_rows<T>(channels, count),
-                reinterpret_cast<const std::byte*>(rows + first * row()), first, some,
-                reinterpret_cast<std::byte*>(planes));
+      part_rows(plane_rows<T>(channels, count), rows + first * row(), first, some, planes);
     });
   }
 

@@ -29,20 +29,24 @@ constexpr std::int64_t element_bytes(bool rounded) {
 }
 
 // The rows of `count` channels from `first` on, from planes and back.
-inline void join_rows(const PlaneRows& p, const std::byte* planes, std::int64_t first,
-                      std::int64_t count, std::byte* rows) {
+inline void join_rows(const PlaneRows& p, const void* planes, std::int64_t first,
+                      std::int64_t count, void* rows) {
+  const auto* const from = static_cast<const std::byte*>(planes);
+  auto* const to = static_cast<std::byte*>(rows);
   for (std::int64_t c = 0; c < count; ++c) {
     for (std::int64_t image = 0; image < p.images; ++image) {
-      std::memcpy(rows + p.bytes(c * p.row + image * p.plane), planes + p.offset(image, first + c),
+      std::memcpy(to + p.bytes(c * p.row + image * p.plane), from + p.offset(image, first + c),
                   p.bytes(p.plane));
     }
   }
 }
-inline void part_rows(const PlaneRows& p, const std::byte* rows, std::int64_t first,
-                      std::int64_t count, std::byte* planes) {
+inline void part_rows(const PlaneRows& p, const void* rows, std::int64_t first, std::int64_t count,
+                      void* planes) {
+  const auto* const from = static_cast<const std::byte*>(rows);
+  auto* const to = static_cast<std::byte*>(planes);
   for (std::int64_t c = 0; c < count; ++c) {
     for (std::int64_t image = 0; image < p.images; ++image) {
-      std::memcpy(planes + p.offset(image, first + c), rows + p.bytes(c * p.row + image * p.plane),
+      std::memcpy(to + p.offset(image, first + c), from + p.bytes(c * p.row + image * p.plane),
                   p.bytes(p.plane));
     }
   }

@@ -262,12 +262,18 @@ void long_gradient(const AttentionRows& rows, std::int64_t at, const float* all_
             });
 }
 
-// two(at) of pairs of rows, one(at) of a last one.
-template <class Two, class One>
-ONDINE_INLINE void by_twos(std::int64_t count, Two&& two, One&& one) {
+// kernel(rows, at, arguments) of all rows, by kernels for 1, 2, ... vectors of two rows or one, or
+// for any number of vectors of one.
+template <class Kernel, class... Arguments>
+ONDINE_INLINE void run_rows(const AttentionRows& rows, Kernel* const* twos, Kernel* const* ones,
+                            Kernel* any, Arguments... arguments) {
+  const std::int64_t vectors = (rows.n + L - 1) / L;
   std::int64_t at = 0;
-  for (; at + 2 <= count; at += 2) two(at);
-  if (at < count) one(at);
+  if (vectors <= most_vectors) {
+    for (; at + 2 <= rows.count; at += 2) twos[vectors - 1](rows, at, arguments...);
+    any = ones[vectors - 1];
+  }
+  for (; at < rows.count; ++at) any(rows, at, arguments...);
 }
 
 template <int... I>
@@ -275,30 +281,14 @@ void weights(const AttentionRows& rows, const float* mask, std::int64_t mask_ste
              std::integer_sequence<int, I...>) {
   static constexpr decltype(&long_weights) twos[] = {&short_weights<I + 1, 2>...};
   static constexpr decltype(&long_weights) ones[] = {&short_weights<I + 1, 1>...};
-  const std::int64_t vectors = (rows.n + L - 1) / L;
-  const auto run = [&](auto* kernel) {
-    return [&rows, mask, mask_step, keep, kernel](std::int64_t at) {
-      kernel(rows, at, mask, mask_step, keep);
-    };
-  };
-  if (vectors <= most_vectors) {
-    return by_twos(rows.count, run(twos[vectors - 1]), run(ones[vectors - 1]));
-  }
-  for (std::int64_t at = 0; at < rows.count; ++at) long_weights(rows, at, mask, mask_step, keep);
+  run_rows(rows, twos, ones, &long_weights, mask, mask_step, keep);
 }
 
 template <int... I>
 void gradient(const AttentionRows& rows, const float* weights, std::integer_sequence<int, I...>) {
   static constexpr decltype(&long_gradient) twos[] = {&short_gradient<I + 1, 2>...};
   static constexpr decltype(&long_gradient) ones[] = {&short_gradient<I + 1, 1>...};
-  const std::int64_t vectors = (rows.n + L - 1) / L;
-  const auto run = [&](auto* kernel) {
-    return [&rows, weights, kernel](std::int64_t at) { kernel(rows, at, weights); };
-  };
-  if (vectors <= most_vectors) {
-    return by_twos(rows.count, run(twos[vectors - 1]), run(ones[vectors - 1]));
-  }
-  for (std::int64_t at = 0; at < rows.count; ++at) long_gradient(rows, at, weights);
+  run_rows(rows, twos, ones, &long_gradient, weights);
 }
 
 constexpr auto every_short = std::make_integer_sequence<int, int{most_vectors}>();

@@ -158,8 +158,8 @@ std::int64_t transposed_elements(const GemmCall<T>& g) {
 // packed for C^T too.
 template <class T>
 std::int64_t most_transposed(const GemmCall<T>& g) {
-  constexpr std::int64_t most = 2 * panel < T >> 32 ? 2 * panel<T> : 32;
-  return min_of(most, most_by_rows(transposed_call(g)));
+  constexpr std::int64_t two_panels = 2 * panel<T>;
+  return min_of(two_panels < 32 ? 32 : two_panels, most_by_rows(transposed_call(g)));
 }
 // Whether a tile of some rows of this product may be computed so.
 template <class T>

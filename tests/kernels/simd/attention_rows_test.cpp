@@ -33,7 +33,7 @@ Row row_of(const std::vector<float>& values) {
   return {values, std::vector<std::uint16_t>((values.size() + 31) / 32 * 32 + 1, 0xabcd)};
 }
 
-// `body(rows)` of one row; what is rounded has the bits of the values times `scale`, then zeros.
+// `body(row)` computes a row; what is rounded has the bits of the values times `scale`, then zeros.
 template <class Body>
 Row run(const std::vector<float>& values, float scale, Body&& body) {
   Row row = row_of(values);
