@@ -73,7 +73,10 @@ class ONDINE_API Feeder {
   std::uint64_t size() const noexcept { return size_; }
   // The batch size that the inputs ask for; nothing when any will do.
   std::optional<std::uint64_t> fixed_batch() const noexcept { return fixed_batch_; }
-  // Valid until the next call, which reuses the memory.
+  // Rows have the dims of their own pictures, so that each is a batch of its own.
+  bool has_own_sizes() const noexcept;
+  // Valid until the next call, which reuses the memory. Error(mismatch) for several rows with own
+  // sizes.
   std::span<const NamedValue> take(std::span<const std::uint64_t> rows);
   std::vector<std::string> inputs() const;
 

@@ -271,10 +271,16 @@ class ONDINE_API Trainer {
   // Trains on the training part until all epochs are done or something stops the run. After each
   // epoch it evaluates on the validation part as evaluate() does. When a step fails, the state of
   // the last good one is saved and the Error goes on; nothing is saved where a metric was not
-  // finite (on_nan). The names of the data's classes go into the model's metadata unless it has
-  // names; Error(mismatch) where these are the same in another order, see DatasetOptions::classes.
+  // finite (on_nan). What the data say (classes, columns, texts, sample rate, ...) goes into the
+  // model's data record (data_record.h). Error(mismatch) where the record says otherwise, and where
+  // a run resumes within an epoch of other rows; see recorded_options().
   FitReport fit(const Dataset& data);
   FitReport fit(const Dataset& training, const Dataset& validation);
+
+  // How `data` differs from what the model was trained with before, one sentence each: the rows of
+  // a run that is resumed at the start of an epoch, and the element types and scales of inputs.
+  // fit() goes on with such data.
+  std::vector<std::string> notes(const Dataset& data) const;
 
   // Means over the rows of the training part of `data`, by Model::eval_step: what the algorithm
   // computes without updates (loss, accuracy, ...), and the metrics of ondine::evaluate that are

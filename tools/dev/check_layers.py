@@ -32,7 +32,7 @@ WALLS = {
     r"re2/": r"kernels/text/[^/]*\.cpp$",
     r"zlib\.h": r"trainer/data/[^/]*\.cpp$",
     r"CLI/": r"tools/ondine/.*$",
-    r"nlohmann/": r"(checkpoints/[^/]*\.cpp|(tools/ondine|tests|bench)/.*)$",
+    r"nlohmann/": r"((checkpoints|graph/record)/[^/]*\.cpp|(tools/ondine|tests|bench)/.*)$",
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^">]+)[">]')
 

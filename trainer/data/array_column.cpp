@@ -20,9 +20,10 @@ void transpose(const std::byte* from, std::byte* to, const Shape& array, std::si
 
 class ArrayColumn final : public Column {
  public:
-  ArrayColumn(std::string name, Tensor array, Layout layout)
+  ArrayColumn(std::string name, Tensor array, Layout layout, bool is_target)
       : Column(std::move(name)),
         array_(std::move(array)),
+        is_target_(is_target),
         transposed_(layout == Layout::nhwc && array_.shape().rank() == 4) {}
 
   std::uint64_t rows() const override {
@@ -84,6 +85,8 @@ class ArrayColumn final : public Column {
     }
   }
 
+  bool is_label() const override { return is_target_; }
+
   std::optional<double> white(DType dtype) const override {
     if (array_.dtype() != DType::uint8) return {};
     return dtype == DType::uint8 ? 255 : 1;
@@ -116,6 +119,7 @@ class ArrayColumn final : public Column {
   }
 
   Tensor array_;
+  bool is_target_;
   bool transposed_;
 };
 
@@ -125,10 +129,16 @@ std::size_t RowType::bytes() const {
   return static_cast<std::size_t>(Shape(dims).size()) * size_of(dtype);
 }
 
+Dims Column::dims_of(std::uint64_t, Dims dims) const { return dims; }
+
 std::string Column::hint(const PortInfo&) const { return {}; }
 
 std::shared_ptr<const Column> array_column(std::string name, Tensor array, Layout layout) {
-  return std::make_shared<ArrayColumn>(std::move(name), std::move(array), layout);
+  return std::make_shared<ArrayColumn>(std::move(name), std::move(array), layout, false);
+}
+
+std::shared_ptr<const Column> target_column(std::string name, Tensor array) {
+  return std::make_shared<ArrayColumn>(std::move(name), std::move(array), Layout::nchw, true);
 }
 
 }  // namespace ondine::data

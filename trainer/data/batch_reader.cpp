@@ -48,6 +48,11 @@ BatchReader::BatchReader(Feeder& feeder, BatchOrder order, const Augmenter* augm
       augmenter_(augmenter),
       epoch_(epoch),
       sources_(sources_of(feeder)) {
+  if (feeder.has_own_sizes()) {
+    fail(ErrorCode::mismatch,
+         "the pictures keep their own sizes, so that they make no batches; give one size for all: "
+         "--image-size HEIGHTxWIDTH");
+  }
   const bool is_slow = std::any_of(sources_.begin(), sources_.end(),
                                    [](const RowSource& one) { return one.column->is_slow(); });
   std::size_t row_bytes = 0;

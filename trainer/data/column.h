@@ -38,8 +38,11 @@ class Column {
   virtual PortInfo port() const = 0;
   // For messages, for example "uint8[60000, 28, 28]".
   virtual std::string describe() const = 0;
-  // Dims of a row as the input takes it; nothing where type or shape do not fit.
+  // Dims of a row as the input takes it, -1 where each row has its own size; nothing where type or
+  // shape do not fit.
   virtual std::optional<Dims> fit(const PortInfo& input) const = 0;
+  // `dims` of fit() with the sizes of that row in the place of -1.
+  virtual Dims dims_of(std::uint64_t row, Dims dims) const;
   // What would make it fit, where that is known; begins with "; ".
   virtual std::string hint(const PortInfo& input) const;
   // Writes the rows one after the other; `type` is one that fits. Thread-safe.
@@ -67,6 +70,9 @@ class Column {
 
 // A tensor, its first axis the rows. nhwc: a tensor of rank 4 gives rows [C, H, W].
 std::shared_ptr<const Column> array_column(std::string name, Tensor array, Layout layout);
+// The targets of a data set, one or more numbers a row, which no input takes that another column
+// fits as well.
+std::shared_ptr<const Column> target_column(std::string name, Tensor array);
 
 // The labels of a column [N] or [N, 1] as 1 at the label's position among `classes` and 0
 // elsewhere. Throws Error(mismatch) naming the column and row where a label is none of these.
@@ -80,6 +86,15 @@ std::optional<Dims> fit_dims(std::span<const std::int64_t> wanted,
 
 namespace ondine {
 
+// The options of how rows were read that a data record keeps.
+struct ONDINE_HIDDEN OpenedAs {
+  Layout layout = Layout::nchw;
+  ImageFit image_fit = ImageFit::crop;
+  std::optional<ImageSize> image_size;
+  double audio_seconds = 0;
+  bool predicts_next = false;  // the target is the text one token later
+};
+
 // A selection of rows of a table; all of them without `rows`.
 struct ONDINE_HIDDEN Dataset::Part {
   std::vector<std::shared_ptr<const data::Column>> columns;
@@ -88,6 +103,10 @@ struct ONDINE_HIDDEN Dataset::Part {
   std::vector<std::string> skipped;  // broken files
   int threads = 0;                   // see DatasetOptions
   std::optional<TextOptions> text;   // see Dataset::text
+  std::optional<TableColumns> table; // see Dataset::table
+  std::string target;                // see Dataset::target
+  std::vector<std::string> notes;    // beside those of the columns
+  OpenedAs opened;
 
   // Error(mismatch) when the columns differ.
   std::uint64_t size() const;
@@ -96,6 +115,11 @@ struct ONDINE_HIDDEN Dataset::Part {
 };
 
 namespace data {
+// The training part of a data set, for code that describes it.
+struct PartAccess {
+  static const Dataset::Part& of(const Dataset& data) { return *data.train_; }
+};
+
 struct Parts {
   Dataset::Part train;
   Dataset::Part validation;  // without columns when there is none

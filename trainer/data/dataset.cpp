@@ -15,6 +15,7 @@ namespace {
 
 std::shared_ptr<const Dataset::Part> part_of(NamedValues arrays, Layout layout) {
   auto part = std::make_shared<Dataset::Part>();
+  part->opened.layout = layout;
   for (auto& [name, value] : arrays) {
     part->columns.push_back(data::array_column(std::move(name), std::move(value.tensor()), layout));
   }
@@ -119,7 +120,7 @@ std::int64_t Dataset::sample_rate() const {
 
 std::vector<std::string> Dataset::notes() const {
   return guard_memory("read the data", [&] {
-    std::vector<std::string> notes;
+    std::vector<std::string> notes = train_->notes;
     for (const auto& column : train_->columns) {
       if (std::string note = column->note(); !note.empty()) notes.push_back(std::move(note));
     }
@@ -128,6 +129,10 @@ std::vector<std::string> Dataset::notes() const {
 }
 
 const std::vector<std::string>& Dataset::skipped() const { return train_->skipped; }
+
+const std::string& Dataset::target() const { return train_->target; }
+
+const std::optional<TableColumns>& Dataset::table() const { return train_->table; }
 
 const std::optional<TextOptions>& Dataset::text() const { return train_->text; }
 

@@ -45,6 +45,11 @@ ColumnRef find_column(const std::vector<ColumnRef>& columns, std::string_view na
   return found == columns.end() ? nullptr : *found;
 }
 
+// fit() left sizes to each row.
+bool is_open(const std::vector<std::int64_t>& dims) {
+  return std::any_of(dims.begin(), dims.end(), [](std::int64_t dim) { return dim < 0; });
+}
+
 // The columns of the inputs; nullptr where an input with a default stays without.
 class Assignment {
  public:
@@ -166,18 +171,28 @@ std::span<const NamedValue> Feeder::take(std::span<const std::uint64_t> rows) {
                      [&](std::uint64_t row) { return (*part_->rows)[row]; });
       rows = stored_rows_;
     }
+    if (rows.size() > 1 && has_own_sizes()) {
+      fail(ErrorCode::mismatch, "pictures that keep their own sizes are taken one at a time");
+    }
     for (std::size_t i = 0; i < sources_.size(); ++i) {
       Shape shape{static_cast<std::int64_t>(rows.size())};
-      for (const std::int64_t extent : sources_[i].row_dims) shape.push_back(extent);
+      std::vector<std::int64_t> dims = sources_[i].row_dims;
+      if (is_open(dims) && !rows.empty()) dims = sources_[i].column->dims_of(rows[0], dims);
+      for (const std::int64_t extent : dims) shape.push_back(extent);
       Value& feed = feeds_[i].second;
       if (!feed.is_tensor() || !(feed.tensor().shape() == shape)) {
         feed = Tensor(sources_[i].dtype, shape);
       }
-      const data::RowType type{sources_[i].dtype, sources_[i].row_dims};
+      const data::RowType type{sources_[i].dtype, std::move(dims)};
       sources_[i].column->copy(rows, type, static_cast<std::byte*>(feed.tensor().mutable_data()));
     }
     return feeds_;
   });
+}
+
+bool Feeder::has_own_sizes() const noexcept {
+  return std::any_of(sources_.begin(), sources_.end(),
+                     [](const Source& source) { return is_open(source.row_dims); });
 }
 
 std::vector<std::string> Feeder::inputs() const {

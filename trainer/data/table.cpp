@@ -7,6 +7,7 @@
 #include "trainer/data/csv.h"
 #include "trainer/data/open_data.h"
 #include "trainer/data/split_words.h"
+#include "trainer/data/table_columns.h"
 #include "trainer/data/targets.h"
 
 namespace ondine::data {
@@ -16,6 +17,8 @@ namespace fs = std::filesystem;
 
 struct Table {
   std::vector<std::string> features;  // names of columns
+  std::vector<std::string> unread;
+  std::uint64_t rows = 0;
   std::vector<double> numbers;        // rows x features
   Targets targets;
 };
@@ -32,18 +35,21 @@ class TableReader {
       fail(ErrorCode::corrupt, "line ", line, " has ", fields.size(), " fields, the header ",
            names_.size());
     }
-    for (std::size_t i = 0; i < fields.size(); ++i) {
-      if (i != target_) table_.numbers.push_back(number(fields[i], line, names_[i]));
+    for (const std::size_t i : columns_.features) {
+      table_.numbers.push_back(number(fields[i], line, names_[i]));
     }
-    if (is_missing(fields[target_])) {
-      fail(ErrorCode::corrupt, "line ", line, ", column ", quoted(names_[target_]),
+    ++table_.rows;
+    if (!columns_.target) return;
+    const std::string& target = fields[*columns_.target];
+    if (is_missing(target)) {
+      fail(ErrorCode::corrupt, "line ", line, ", column ", quoted(table_.targets.column),
            ": the target is missing");
     }
-    table_.targets.add(fields[target_], line);
+    table_.targets.add(target, line);
   }
 
   Table finish() {
-    if (table_.targets.texts.empty()) fail(ErrorCode::corrupt, "no rows below a header");
+    if (table_.rows == 0) fail(ErrorCode::corrupt, "no rows below a header");
     return std::move(table_);
   }
 
@@ -52,21 +58,10 @@ class TableReader {
     names_.assign(fields.begin(), fields.end());
     const std::set<std::string> distinct(names_.begin(), names_.end());
     if (distinct.size() != names_.size()) fail(ErrorCode::corrupt, "two columns have one name");
-    if (names_.size() < 2) {
-      fail(ErrorCode::mismatch, "a table needs a column of features and one of targets, it has ",
-           names_.size());
-    }
-    target_ = names_.size() - 1;
-    if (!options_.target.empty()) {
-      const auto found = std::find(names_.begin(), names_.end(), options_.target);
-      if (found == names_.end()) {
-        fail(ErrorCode::mismatch, "there is no column ", quoted(options_.target), " (--target)");
-      }
-      target_ = static_cast<std::size_t>(found - names_.begin());
-    }
-    table_.targets.column = names_[target_];
-    table_.features = names_;
-    table_.features.erase(table_.features.begin() + static_cast<std::ptrdiff_t>(target_));
+    columns_ = choose_columns(names_, options_);
+    for (const std::size_t i : columns_.features) table_.features.push_back(names_[i]);
+    for (const std::size_t i : columns_.unread) table_.unread.push_back(names_[i]);
+    if (columns_.target) table_.targets.column = names_[*columns_.target];
   }
 
   double number(const std::string& text, std::uint64_t line, const std::string& column) const {
@@ -85,7 +80,7 @@ class TableReader {
 
   const DatasetOptions& options_;
   std::vector<std::string> names_;
-  std::size_t target_ = 0;
+  TablePositions columns_;
   Table table_;
 };
 
@@ -102,7 +97,7 @@ Table read_table(const fs::path& file, const DatasetOptions& options) {
   return table;
 }
 
-bool is_empty(const Table& table) { return table.targets.texts.empty(); }
+bool is_empty(const Table& table) { return table.rows == 0; }
 
 void require_same_columns(const Table& table, const Table& other) {
   if (table.features == other.features && table.targets.column == other.targets.column) return;
@@ -116,19 +111,32 @@ void append(Table& table, Table more) {
     return;
   }
   require_same_columns(table, more);
+  table.rows += more.rows;
   table.numbers.insert(table.numbers.end(), more.numbers.begin(), more.numbers.end());
   append(table.targets, more.targets);
 }
 
-Dataset::Part part_of(const Table& table, const TargetReader& reader) {
+std::string unread_note(const Table& table) {
+  std::string names;
+  for (const std::string& name : table.unread) names += (names.empty() ? "" : ", ") + quoted(name);
+  return cat(table.unread.size() == 1 ? "column " : "columns ", names, " of ",
+             quoted(table.targets.files[0].name),
+             table.unread.size() == 1 ? " is" : " are", " not read");
+}
+
+Dataset::Part part_of(const Table& table, const TargetReader& reader,
+                      const DatasetOptions& options) {
   Dataset::Part part;
   if (is_empty(table)) return part;
-  const Shape shape{static_cast<std::int64_t>(table.targets.texts.size()),
+  const Shape shape{static_cast<std::int64_t>(table.rows),
                     static_cast<std::int64_t>(table.features.size())};
-  part.classes = reader.classes();
   part.columns.push_back(array_column("features", Tensor::of(shape, table.numbers), Layout::nchw));
-  part.columns.push_back(
-      array_column(table.targets.column, reader.read(table.targets), Layout::nchw));
+  part.table = TableColumns{table.features, table.targets.column, options.fill};
+  if (!table.unread.empty()) part.notes.push_back(unread_note(table));
+  if (options.use == DataUse::inference) return part;
+  part.classes = reader.classes();
+  part.target = table.targets.column;
+  part.columns.push_back(target_column(table.targets.column, reader.read(table.targets)));
   return part;
 }
 
@@ -149,7 +157,7 @@ Parts open_tables(std::span<const fs::path> files, const DatasetOptions& options
   }
   if (!is_empty(train) && !is_empty(validation)) require_same_columns(train, validation);
   const TargetReader reader((is_empty(train) ? validation : train).targets, options.classes);
-  return {part_of(train, reader), part_of(validation, reader)};
+  return {part_of(train, reader, options), part_of(validation, reader, options)};
 }
 
 }  // namespace ondine::data

@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <numeric>
 
+#include <ondine/data_record.h>
 #include <ondine/metadata.h>
 
 #include "core/message.h"
 #include "core/out_of_memory.h"
+#include "graph/record/training_entries.h"
 #include "trainer/data/batch_reader.h"
+#include "trainer/fit/data_facts.h"
 #include "trainer/fit/scores.h"
 #include "trainer/fit/worst_errors.h"
 #include "trainer/records/evaluation_page.h"
@@ -45,7 +48,7 @@ bool add_confusion(Scoring& scoring, bool wanted) {
 
 std::vector<std::string> metric_names(const Model& model, std::size_t algorithm) {
   std::vector<std::string> result;
-  const std::string rate = metadata_of(model, "ondine.scheduled_rate");
+  const std::string rate = metadata_of(model, graph::entry::scheduled_rate);
   for (const PortInfo& port : model.algorithm(algorithm).outputs) {
     const bool number = port.dtype == DType::float32 || port.dtype == DType::float64;
     const bool is_scalar = number && port.dims && port.dims->empty();
@@ -58,6 +61,10 @@ std::vector<std::string> metric_names(const Model& model, std::size_t algorithm)
 
 std::uint64_t for_each_batch(Feeder& feeder, std::uint64_t batch_size,
                              const std::function<void(std::span<const NamedValue>)>& use) {
+  if (feeder.has_own_sizes()) {
+    for (std::uint64_t row = 0; row < feeder.size(); ++row) use(feeder.take(std::span(&row, 1)));
+    return feeder.size();
+  }
   data::BatchOrder order;
   order.size = feeder.fixed_batch().value_or(batch_size);
   order.whole_only = feeder.fixed_batch().has_value();
@@ -80,7 +87,11 @@ Evaluation evaluate(const Model& model, const Dataset& data, const EvaluateOptio
     if (reports) require_writable(options.report);
     const bool asked = fit::add_confusion(*scoring, reports);
     fit::WorstErrors worst;
-    Feeder feeder(fit::with_labels(model.inputs(), *scoring), data, options.map);
+    const DataRecord record = data_record(model);
+    fit::require_recorded(record, data);
+    const std::vector<PortInfo> inputs = fit::with_labels(model.inputs(), *scoring);
+    const ArrayMap map = fit::recorded_map(record, inputs, data, options.map);
+    Feeder feeder(inputs, data, map);
     fit::Scores scores(*scoring);
     const std::vector<std::string> fetches{scoring->output};
     Evaluation result;
@@ -95,9 +106,16 @@ Evaluation evaluate(const Model& model, const Dataset& data, const EvaluateOptio
       const auto rows = static_cast<std::uint64_t>(labels[0].second.tensor().shape()[0]);
       if (reports) worst.add(scores.last(), scoring->task, rows, feeds);
     });
-    if (scores.count() == 0) fail(ErrorCode::mismatch, "no whole batch to evaluate");
+    if (scores.count() == 0) {
+      fail(ErrorCode::mismatch, scores.ignored() == 0
+                                    ? "no whole batch to evaluate"
+                                    : "the model ignores every label of the data");
+    }
     scores.write(result);
     result.note = scoring->note;
+    for (const std::string& note : fit::input_notes(record, model.inputs(), data, map)) {
+      result.note += (result.note.empty() ? "" : "; ") + note;
+    }
     if (!reports) return result;
     records::write_evaluation_page(options.report, result, worst.errors(),
                                    records::evaluation_facts(model, data));

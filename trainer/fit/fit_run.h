@@ -31,12 +31,15 @@ struct Session {
 
   // The algorithm that reads the learning rate.
   std::size_t update() const { return accumulation ? accumulation->update : options.algorithm; }
+  // Inputs of the algorithm that take rows: those that no constant of the options feeds.
+  std::vector<PortInfo> fed_inputs() const;
 
   Model* model;
   TrainerOptions options;
   std::optional<Accumulation> accumulation;
   RunState state;
   bool resumed = false;
+  bool restored = false;  // from a checkpoint, and not trained since
   std::function<bool(const StepReport&)> on_step;
   std::function<void(const EpochReport&)> on_epoch;
   std::atomic<bool> stop = false;

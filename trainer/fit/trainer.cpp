@@ -3,16 +3,16 @@
 #include <algorithm>
 #include <cmath>
 
+#include <ondine/data_record.h>
+
 #include "core/files/atomic_file.h"
 #include "core/hidden.h"
 #include "core/message.h"
 #include "core/out_of_memory.h"
 #include "graph/training/prepare/updates/check_schedule.h"
 #include "trainer/data/augment/draws.h"
-#include "trainer/fit/class_names.h"
+#include "trainer/fit/data_facts.h"
 #include "trainer/fit/fit_run.h"
-#include "trainer/fit/sample_rate.h"
-#include "trainer/text/text_metadata.h"
 
 namespace ondine {
 namespace {
@@ -53,6 +53,16 @@ void require_valid(const Model& model, const TrainerOptions& options) {
            early.min_delta);
     }
   }
+}
+
+// In the midst of an epoch the order of the rows counts, and which of them were done.
+void require_resumable(const fit::Session& session, const Dataset& training) {
+  if (!session.restored || session.state.cursor.position == 0) return;
+  const std::string other = fit::other_data(data_record(*session.model), training);
+  if (other.empty()) return;
+  fail(ErrorCode::mismatch, other, ", which stands at row ", session.state.cursor.position,
+       " of an epoch; resume with the same data, or train a model that 'ondine export --training' "
+       "writes from the checkpoint");
 }
 
 }  // namespace
@@ -102,6 +112,7 @@ RestoreReport Trainer::resume() {
     RestoreReport report = impl_->model->restore_checkpoint(impl_->options.checkpoint);
     impl_->state.restore(report, impl_->options);
     impl_->resumed = true;
+    impl_->restored = true;
     return report;
   });
 }
@@ -123,10 +134,11 @@ FitReport Trainer::fit(const Dataset& training, const Dataset& validation) {
     const TrainerOptions& options = impl_->options;
     if (options.resume && !impl_->resumed) resume();
     try_outputs();
-    fit::remember_classes(*impl_->model, training);
-    text::remember_text(*impl_->model, training);
-    fit::remember_rate(*impl_->model, training);
+    require_resumable(*impl_, training);
+    fit::remember_data(*impl_->model, training, impl_->fed_inputs(), options.map);
+    if (!validation.empty()) fit::require_recorded(data_record(*impl_->model), validation);
     FitReport report = fit::FitRun(*impl_, training, validation).run();
+    impl_->restored = false;
     impl_->stop = false;
     // Another call continues; its checkpoint is this run's.
     impl_->resumed = true;
@@ -134,9 +146,31 @@ FitReport Trainer::fit(const Dataset& training, const Dataset& validation) {
   });
 }
 
+std::vector<std::string> Trainer::notes(const Dataset& data) const {
+  return guard_memory("compare the data", [&] {
+    const TrainerOptions& options = impl_->options;
+    const Dataset training =
+        options.validation_split == 0
+            ? data.train()
+            : data.split(options.validation_split, impl_->state.cursor.shuffle_seed).first;
+    const DataRecord record = data_record(*impl_->model);
+    std::vector<std::string> notes;
+    if (training.empty()) return notes;
+    if (impl_->restored) {
+      const std::string other = fit::other_data(record, training);
+      if (!other.empty()) notes.push_back(other);
+    }
+    const std::vector<std::string> more =
+        fit::input_notes(record, impl_->fed_inputs(), training, options.map);
+    notes.insert(notes.end(), more.begin(), more.end());
+    return notes;
+  });
+}
+
 Evaluation Trainer::evaluate(const Dataset& data) const {
   return guard_memory("evaluate the model", [&] {
     const Model& model = *impl_->model;
+    fit::require_recorded(data_record(model), data);
     fit::Validator validator(model, data, impl_->options,
                              fit::constants_of(model, impl_->options, impl_->options.algorithm));
     if (validator.names().empty()) {

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "core/message.h"
+#include "trainer/fit/data_facts.h"
 #include "trainer/fit/evaluator.h"
 #include "trainer/fit/run_state.h"
 #include "trainer/fit/scores.h"
@@ -24,6 +25,13 @@ std::vector<PortInfo> without(std::vector<PortInfo> ports, const NamedValues& co
   return ports;
 }
 
+Feeder make_feeder(const Model& model, const Dataset& data, const TrainerOptions& options,
+                   const NamedValues& constants) {
+  const std::vector<PortInfo> inputs =
+      without(model.algorithm(options.algorithm).inputs, constants);
+  return {inputs, data, recorded_map(data_record(model), inputs, data, options.map)};
+}
+
 const Tensor* find(std::span<const NamedValue> values, std::string_view name) {
   for (const auto& [key, value] : values) {
     if (key == name) return &value.tensor();
@@ -38,7 +46,7 @@ Validator::Validator(const Model& model, const Dataset& data, const TrainerOptio
     : algorithm_(options.algorithm),
       batch_size_(std::max(options.batch_size, evaluation_batch)),
       constants_(constants),
-      feeder_(without(model.algorithm(options.algorithm).inputs, constants), data, options.map) {
+      feeder_(make_feeder(model, data, options, constants)) {
   const std::vector<std::string>& evaluated = ModelAccess::evaluated(model, algorithm_);
   for (const std::string& name : metric_names(model, algorithm_)) {
     if (contains(evaluated, name)) metrics_.push_back(name);

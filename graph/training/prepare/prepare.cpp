@@ -8,6 +8,7 @@
 #include "core/message.h"
 #include "core/to_doubles.h"
 #include "graph/contract/opsets.h"
+#include "graph/record/training_entries.h"
 #include "graph/training/inference_mode.h"
 #include "graph/training/prepare/constants.h"
 #include "graph/training/prepare/head.h"
@@ -18,6 +19,7 @@
 #include "graph/training/prepare/losses/losses.h"
 #include "graph/training/prepare/lost.h"
 #include "graph/training/prepare/paths.h"
+#include "graph/training/prepare/record_prediction.h"
 #include "graph/training/prepare/repeated.h"
 #include "graph/training/prepare/separate.h"
 #include "graph/training/prepare/ties.h"
@@ -72,18 +74,6 @@ void remove_property(ModelDef& model, const std::string& name) {
 void set_property(ModelDef& model, const std::string& name, std::string text) {
   remove_property(model, name);
   model.metadata.emplace_back(name, std::move(text));
-}
-
-// For evaluation, which compares the output with labels.
-void record_class_axis(ModelDef& model, const Prediction& prediction,
-                       const PrepareOptions& options) {
-  remove_property(model, "ondine.class_axis");
-  remove_property(model, "ondine.class_axis_of");
-  const bool has_classes = options.loss == Loss::softmax_cross_entropy ||
-                           options.loss == Loss::nll || options.loss == Loss::focal;
-  if (!has_classes || options.soft_labels || has_loss_model(options)) return;
-  set_property(model, "ondine.class_axis", std::to_string(prediction.class_axis));
-  set_property(model, "ondine.class_axis_of", prediction.asked);
 }
 
 // Inputs `first` to `last` of normalizations: 3 and 4 are the running statistics.
@@ -191,11 +181,8 @@ void keep_statistics(const LossScaler& scaler, const GraphDef& main, Properties&
 
 void record_updates(ModelDef& model, Updates& updates, const std::vector<std::string>& trained,
                     const PrepareOptions& options) {
-  set_property(model, "ondine.learning_rate", updates.optimizer.rate);
-  for (const char* name : {"ondine.accumulate", "ondine.averaged", "ondine.averages",
-                           "ondine.schedule", "ondine.scheduled_rate"}) {
-    remove_property(model, name);
-  }
+  for (const char* name : entry::all) remove_property(model, name);
+  set_property(model, entry::learning_rate, updates.optimizer.rate);
   for (auto& [name, text] : update_properties(updates, trained, options)) {
     set_property(model, name, std::move(text));
   }
@@ -336,17 +323,9 @@ void record_training(ModelDef& model, const LossInputs& inputs, Updates& updates
   model.ir_version = std::max(model.ir_version, first_training_ir);
   if (imported(model, training_domain) == 0) model.opsets.push_back({training_domain, 1});
   if (updates.apply) model.training.push_back(std::move(*updates.apply));
-  set_property(model, "ondine.loss", name_of(options));
-  set_property(model, "ondine.prediction", inputs.prediction.value);
-  set_property(model, "ondine.label", label_name(inputs, options));
-  remove_property(model, "ondine.ctc_blank");
-  if (options.loss == Loss::ctc && options.ctc_blank != 0) {
-    set_property(model, "ondine.ctc_blank", std::to_string(options.ctc_blank));
-  }
-  record_class_axis(model, inputs.prediction, options);
+  record_prediction(model, inputs, options);
   record_updates(model, updates, trained, options);
-  remove_property(model, "ondine.qat");
-  if (options.qat) set_property(model, "ondine.qat", std::string(to_string(*options.qat)));
+  if (options.qat) set_property(model, entry::qat, std::string(to_string(*options.qat)));
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "trainer/data/open_data.h"
 #include "trainer/data/split_words.h"
 #include "trainer/data/table.h"
+#include "trainer/data/table_columns.h"
 #include "trainer/data/targets.h"
 
 namespace ondine::data {
@@ -59,17 +60,19 @@ class ListReader {
       fail(ErrorCode::corrupt, "line ", line, " has ", fields.size(), " fields, the header ",
            names_.size());
     }
-    if (path_ == target_) choose_columns(fields);
+    if (!is_open_) choose_columns(fields);
     if (!kind_->has(fields[path_])) {
       fail(ErrorCode::corrupt, "line ", line, ", column ", quoted(names_[path_]), ": ",
            quoted(fields[path_]), " is no ", kind_->noun, " file");
     }
-    if (is_missing(fields[target_])) {
-      fail(ErrorCode::corrupt, "line ", line, ", column ", quoted(names_[target_]),
+    list_->files.add(fields[path_]);
+    if (!target_) return;
+    const std::string& target = fields[*target_];
+    if (is_missing(target)) {
+      fail(ErrorCode::corrupt, "line ", line, ", column ", quoted(names_[*target_]),
            ": the target is missing");
     }
-    list_->files.add(fields[path_]);
-    list_->targets.add(fields[target_], line);
+    list_->targets.add(target, line);
   }
 
  private:
@@ -77,20 +80,17 @@ class ListReader {
     const auto path = std::find_if(fields.begin(), fields.end(),
                                    [&](const std::string& field) { return kind_->has(field); });
     path_ = static_cast<std::size_t>(path - fields.begin());
-    target_ = names_.size() - 1;
-    if (target_ == path_ && target_ > 0) --target_;
-    if (!options_->target.empty()) {
-      target_ = static_cast<std::size_t>(std::find(names_.begin(), names_.end(), options_->target) -
-                                         names_.begin());
-      if (target_ == names_.size()) {
-        fail(ErrorCode::mismatch, "there is no column ", quoted(options_->target), " (--target)");
-      }
+    if (path == fields.end()) {
+      fail(ErrorCode::corrupt, "the first row names no ", kind_->noun, " file");
     }
-    if (target_ == path_) {
+    is_open_ = true;
+    target_ = choose_target(names_, *options_, path_);
+    if (target_) {
+      list_->targets.column = names_[*target_];
+    } else if (options_->use != DataUse::inference) {
       fail(ErrorCode::mismatch, "a list of ", kind_->nouns, " needs a column of targets beside ",
            quoted(names_[path_]));
     }
-    list_->targets.column = names_[target_];
   }
 
   const FileKind* kind_;
@@ -98,7 +98,8 @@ class ListReader {
   List* list_;
   std::vector<std::string> names_;
   std::size_t path_ = 0;
-  std::size_t target_ = 0;
+  std::optional<std::size_t> target_;
+  bool is_open_ = false;  // the first row was read
 };
 
 void read_list(const FileKind& kind, const fs::path& file, const DatasetOptions& options,
@@ -114,8 +115,9 @@ void read_list(const FileKind& kind, const fs::path& file, const DatasetOptions&
 
 Dataset::Part part_of(const FileKind& kind, List list, const TargetReader& reader,
                       const DatasetOptions& options) {
-  if (list.targets.texts.empty()) return {};
-  Tensor labels = reader.read(list.targets);
+  if (list.files.size() == 0) return {};
+  Tensor labels;
+  if (options.use != DataUse::inference) labels = reader.read(list.targets);
   return file_part(kind, std::move(list.files), list.targets.column, std::move(labels),
                    reader.classes(), options);
 }
@@ -136,7 +138,7 @@ Parts open_file_lists(const FileKind& kind, std::span<const fs::path> files,
     std::string stem = file.stem().string();
     read_list(kind, file, options, cut_split(stem) == Split::validation ? validation : train);
   }
-  const List& first = train.targets.texts.empty() ? validation : train;
+  const List& first = train.files.size() == 0 ? validation : train;
   const TargetReader reader(first.targets, options.classes);
   Parts parts;
   parts.train = part_of(kind, std::move(train), reader, options);

@@ -58,9 +58,10 @@ Dataset::Part open_part(const FileKind& kind, const fs::path& folder,
   if (classes.empty()) classes = found;
   FileIndex files;
   std::vector<std::int64_t> labels;
+  const bool reads_labels = options.use != DataUse::inference;
   for (const std::string& name : found) {
     const auto position = std::find(classes.begin(), classes.end(), name);
-    if (position == classes.end()) {
+    if (reads_labels && position == classes.end()) {
       fail(ErrorCode::mismatch, "class ", quoted(name), " in folder ", quoted(folder.string()),
            " is none of the ", owner);
     }
@@ -68,12 +69,13 @@ Dataset::Part open_part(const FileKind& kind, const fs::path& folder,
     for (const std::string& file : sorted_names(folder / name)) {
       if (kind.has(file)) files.add(file);
     }
-    if (files.size() == labels.size()) {
+    if (reads_labels && files.size() == labels.size()) {
       fail(ErrorCode::mismatch, "class ", quoted(name), " has no ", kind.nouns, " in folder ",
            quoted((folder / name).string()));
     }
     labels.resize(files.size(), position - classes.begin());
   }
+  if (!reads_labels) return file_part(kind, std::move(files), {}, {}, {}, options);
   const Shape rows{static_cast<std::int64_t>(labels.size())};
   return file_part(kind, std::move(files), "label", Tensor::of(rows, labels), std::move(classes),
                    options);

@@ -65,6 +65,9 @@ class CachedColumn final : public Column {
   PortInfo port() const override { return column_->port(); }
   std::string describe() const override { return column_->describe(); }
   std::optional<Dims> fit(const PortInfo& input) const override { return column_->fit(input); }
+  Dims dims_of(std::uint64_t row, Dims dims) const override {
+    return column_->dims_of(row, std::move(dims));
+  }
   std::string hint(const PortInfo& input) const override { return column_->hint(input); }
   bool is_label() const override { return column_->is_label(); }
   bool is_slow() const override { return column_->is_slow(); }

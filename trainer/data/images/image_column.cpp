@@ -69,6 +69,8 @@ class ImageColumn final : public Column {
         files_(std::move(files)),
         fit_(options.image_fit),
         size_(options.image_size),
+        inner_(options.inner_resize),
+        keeps_own_sizes_(options.use != DataUse::training),
         image_bytes_(options.limits.tensor_bytes) {}
 
   std::uint64_t rows() const override { return files_.size(); }
@@ -93,7 +95,13 @@ class ImageColumn final : public Column {
     if (!is_channels(channels)) return {};
     std::int64_t& height = row[last ? 0 : 1];
     std::int64_t& width = row[last ? 1 : 2];
-    if (height < 0 && width < 0 && !size_ && input.dtype == DType::uint8) {
+    const bool takes_any_size = height < 0 && width < 0 && !size_ && input.dtype == DType::uint8;
+    if (takes_any_size && keeps_own_sizes_) return row;
+    if (takes_any_size && inner_) {
+      height = inner_->size.height;
+      width = inner_->size.width;
+      resizes_as_model_ = true;
+    } else if (takes_any_size) {
       const ImageSize size = first_size();
       height = size.height;
       width = size.width;
@@ -104,6 +112,14 @@ class ImageColumn final : public Column {
     if (height <= 0 || width <= 0) return {};
     if (size_ && (height != size_->height || width != size_->width)) return {};
     return row;
+  }
+
+  Dims dims_of(std::uint64_t row, Dims dims) const override {
+    const Shape shape = read_image(files_.path(row), image_bytes_).shape();
+    const bool last = !is_channels(dims[0]) && is_channels(dims[2]);
+    dims[last ? 0 : 1] = shape[0];
+    dims[last ? 1 : 2] = shape[1];
+    return dims;
   }
 
   std::string hint(const PortInfo& input) const override {
@@ -153,7 +169,10 @@ class ImageColumn final : public Column {
            "x", image.shape()[1], " pixels, the first one ", size.height, "x", size.width,
            "; give one size for all: --image-size HEIGHTxWIDTH");
     }
-    return resize_image(image, size, fit_);
+    if (resizes_as_model_) {
+      return resize_image(image, {size, ImageFit::stretch, inner_->antialias});
+    }
+    return resize_image(image, {size, fit_});
   }
 
   ImageSize first_size() const {
@@ -167,11 +186,14 @@ class ImageColumn final : public Column {
   FileIndex files_;
   ImageFit fit_;
   std::optional<ImageSize> size_;
+  std::optional<InnerResize> inner_;
+  bool keeps_own_sizes_;  // of a model that takes pictures of any size
   std::uint64_t image_bytes_;
   // Of the first image, where a model takes raw pixels of any size and none is given.
   mutable std::once_flag first_read_;
   mutable ImageSize first_size_;
   mutable std::atomic<bool> keeps_size_ = false;
+  mutable std::atomic<bool> resizes_as_model_ = false;
 };
 
 constexpr std::array<std::string_view, 7> extensions{".png",  ".jpg", ".jpeg", ".bmp",

@@ -7,6 +7,7 @@
 #include "trainer/data/open_data.h"
 #include "trainer/data/split_words.h"
 #include "trainer/data/table.h"
+#include "trainer/data/table_columns.h"
 #include "trainer/data/targets.h"
 #include "trainer/data/text/json_lines.h"
 #include "trainer/data/text/text_columns.h"
@@ -62,7 +63,7 @@ class TextTableReader {
            names_.size());
     }
     table_->texts.add(fields[text_]);
-    if (target_ != none) add_target(fields[target_], is_missing(fields[target_]), line);
+    if (target_) add_target(fields[*target_], is_missing(fields[*target_]), line);
   }
 
   void take_object(const std::vector<JsonMember>& members, std::uint64_t line) {
@@ -71,10 +72,12 @@ class TextTableReader {
       fail(ErrorCode::corrupt, "line ", line, " has no text ", quoted(column_));
     }
     const std::string name = options_->target.empty() ? "label" : options_->target;
-    const JsonMember* target = find(members, name);
+    const JsonMember* target =
+        options_->use == DataUse::inference ? nullptr : find(members, name);
     if (!is_open_) {
       is_open_ = true;
-      set_target(target != nullptr || !options_->target.empty() ? name : std::string());
+      const bool is_asked = !options_->target.empty() && options_->use != DataUse::inference;
+      set_target(target != nullptr || is_asked ? name : std::string());
     }
     if (text->value.find('\0') != std::string::npos) {
       fail(ErrorCode::corrupt, "line ", line, ": a character U+0000 is no text");
@@ -90,8 +93,6 @@ class TextTableReader {
   }
 
  private:
-  static constexpr std::size_t none = static_cast<std::size_t>(-1);
-
   static const JsonMember* find(const std::vector<JsonMember>& members, const std::string& key) {
     const auto found = std::find_if(members.begin(), members.end(),
                                     [&](const JsonMember& one) { return one.key == key; });
@@ -100,20 +101,9 @@ class TextTableReader {
 
   void take_header(std::span<const std::string> fields) {
     names_.assign(fields.begin(), fields.end());
-    text_ = position_of(column_, "--text-column");
-    target_ = names_.size() - 1;
-    if (target_ == text_) target_ = text_ == 0 ? none : text_ - 1;
-    if (!options_->target.empty()) target_ = position_of(options_->target, "--target");
-    if (target_ == text_) {
-      fail(ErrorCode::mismatch, "column ", quoted(column_), " is both text and target");
-    }
-    set_target(target_ == none ? std::string() : names_[target_]);
-  }
-
-  std::size_t position_of(const std::string& name, const char* option) const {
-    const auto found = std::find(names_.begin(), names_.end(), name);
-    if (found != names_.end()) return static_cast<std::size_t>(found - names_.begin());
-    fail(ErrorCode::mismatch, "there is no column ", quoted(name), " (", option, ")");
+    text_ = require_column(names_, column_, "--text-column");
+    target_ = choose_target(names_, *options_, text_);
+    set_target(target_ ? names_[*target_] : std::string());
   }
 
   // All files of a part have the same target, or none.
@@ -138,7 +128,7 @@ class TextTableReader {
   std::string column_;
   std::vector<std::string> names_;  // of a header
   std::size_t text_ = 0;
-  std::size_t target_ = none;
+  std::optional<std::size_t> target_;
   bool is_open_ = false;  // the first object was read
 };
 
@@ -169,8 +159,8 @@ Dataset::Part part_of(TextTable table, const TargetReader* reader, const Dataset
       text_column(text_column_of(options), std::move(table.texts), options.text.length));
   if (table.targets.column.empty()) return part;
   part.classes = reader->classes();
-  part.columns.push_back(
-      array_column(table.targets.column, reader->read(table.targets), Layout::nchw));
+  part.target = table.targets.column;
+  part.columns.push_back(target_column(table.targets.column, reader->read(table.targets)));
   return part;
 }
 

@@ -69,6 +69,8 @@ Dataset::Part part_of(std::vector<RunningText> texts, const DatasetOptions& opti
          " and the one that follows need ", length + 1);
   }
   part.text = TextOptions{{}, length, options.text.encoding};
+  part.target = "label";
+  part.opened.predicts_next = true;
   part.columns.push_back(window_column("text", texts, length, 0));
   part.columns.push_back(window_column("label", std::move(texts), length, 1));
   return part;
