@@ -3,6 +3,7 @@
 #include <charconv>
 #include <iostream>
 
+#include <ondine/printable.h>
 #include <ondine/trainer.h>
 
 #include "ondine/common.h"
@@ -48,7 +49,7 @@ std::vector<float> count_weights(const ClassWeightOptions& options, const std::s
     const double weight =
         rows / (static_cast<double>(counts.size()) * static_cast<double>(counts[i]));
     weights.push_back(static_cast<float>(weight));
-    std::cout << (i == 0 ? "class weights: " : ", ") << name << ' ' << number(weight);
+    std::cout << (i == 0 ? "class weights: " : ", ") << printable(name) << ' ' << number(weight);
   }
   std::cout << '\n';
   return weights;

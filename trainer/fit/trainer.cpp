@@ -172,6 +172,7 @@ const TrainingCursor& Trainer::cursor() const noexcept { return impl_->state.cur
 
 bool has_checkpoint(const std::filesystem::path& file) {
   return guard_memory("look for a checkpoint", [&] {
+    if (file.empty()) return false;
     std::error_code error;
     const std::string path = follow_link(file.string());
     return std::filesystem::exists(path, error) ||

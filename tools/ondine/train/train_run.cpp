@@ -37,6 +37,9 @@ TrainOptions completed(TrainOptions options) {
   }
   options.trainer.batch_size = options.batch_size.value_or(1);
   options.metrics_file = take_file(options.metrics);
+  TrainerOptions& trainer = options.trainer;
+  trainer.resume =
+      trainer.resume || (trainer.resume_if_exists && has_checkpoint(options.checkpoint));
   return options;
 }
 
@@ -138,12 +141,8 @@ void TrainRun::load_data() {
 
 void TrainRun::start() {
   if (options_.initialize && !options_.trainer.resume) model_.initialize(options_.load.seed);
-  if (!options_.weights.empty()) take_weights(model_, options_.weights);
+  if (!options_.weights.empty() && !options_.trainer.resume) take_weights(model_, options_.weights);
   if (options_.trainer.resume) print_note(trainer_.resume());
-  if (!options_.metrics_file.empty()) {
-    log_.open(options_.metrics_file, options_.trainer.resume ? std::ios::app : std::ios::trunc);
-    if (!log_) throw Error(ErrorCode::io, "cannot write '" + options_.metrics_file + "'");
-  }
   trainer_.on_step([this](const StepReport& step) {
     rows_ = step.epoch_rows;
     std::string status = text_of(step.mean);
@@ -157,7 +156,11 @@ void TrainRun::start() {
 
 void TrainRun::on_epoch(const EpochReport& report) {
   progress_.line(text_of(report));
-  if (!log_.is_open()) return;
+  if (options_.metrics_file.empty()) return;
+  // Only now: a run that fails before leaves the file of another as it was.
+  if (!log_.is_open()) {
+    log_.open(options_.metrics_file, options_.trainer.resume ? std::ios::app : std::ios::trunc);
+  }
   nlohmann::json record{{"epoch", report.epoch},
                         {"step", report.steps},
                         {"rows", report.rows},
@@ -166,7 +169,8 @@ void TrainRun::on_epoch(const EpochReport& report) {
   for (const auto& [name, value] : report.training) record[name] = value;
   for (const auto& [name, value] : report.validation) record["validation_" + name] = value;
   if (report.confusion) record["validation_confusion_matrix"] = matrix_json(*report.confusion);
-  if (!(log_ << record.dump() << std::endl)) {
+  constexpr auto replace = nlohmann::json::error_handler_t::replace;
+  if (!(log_ << record.dump(-1, ' ', false, replace) << std::endl)) {
     throw Error(ErrorCode::io, "cannot write '" + options_.metrics_file + "'");
   }
 }
