@@ -143,6 +143,10 @@ void TrainRun::start() {
   if (options_.initialize && !options_.trainer.resume) model_.initialize(options_.load.seed);
   if (!options_.weights.empty() && !options_.trainer.resume) take_weights(model_, options_.weights);
   if (options_.trainer.resume) print_note(trainer_.resume());
+  if (!options_.metrics_file.empty()) {
+    log_.open(options_.metrics_file, options_.trainer.resume ? std::ios::app : std::ios::trunc);
+    if (!log_) throw Error(ErrorCode::io, "cannot write '" + options_.metrics_file + "'");
+  }
   trainer_.on_step([this](const StepReport& step) {
     rows_ = step.epoch_rows;
     std::string status = text_of(step.mean);
@@ -156,11 +160,7 @@ void TrainRun::start() {
 
 void TrainRun::on_epoch(const EpochReport& report) {
   progress_.line(text_of(report));
-  if (options_.metrics_file.empty()) return;
-  // Only now: a run that fails before leaves the file of another as it was.
-  if (!log_.is_open()) {
-    log_.open(options_.metrics_file, options_.trainer.resume ? std::ios::app : std::ios::trunc);
-  }
+  if (!log_.is_open()) return;
   nlohmann::json record{{"epoch", report.epoch},
                         {"step", report.steps},
                         {"rows", report.rows},
