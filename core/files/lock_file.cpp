@@ -8,6 +8,15 @@
 #include "core/message.h"
 
 namespace ondine {
+namespace {
+
+// What a file system without locks answers.
+bool lacks_locks(int error) {
+  return error == ENOLCK || error == ENOSYS || error == EOPNOTSUPP || error == EBADF ||
+         error == EINVAL;
+}
+
+}  // namespace
 
 LockFile::LockFile(FileSystem& files, const std::string& path) : process_(::getpid()) {
   const std::string name = path + ".lock";
@@ -19,10 +28,9 @@ LockFile::LockFile(FileSystem& files, const std::string& path) : process_(::getp
     const IoResult locked = files.lock(name);
     if (locked.error == ENOENT) continue;  // its holder removed it meanwhile
     if (locked.error == EWOULDBLOCK) break;
-    if (locked.error == 0) {
-      handle_ = File(files, locked.value, std::move(held_name));
-      files_ = &files;
-    }
+    if (lacks_locks(locked.error)) return;
+    handle_ = File(files, require_io(locked, "lock", name), std::move(held_name));
+    files_ = &files;
     return;
   }
   fail(ErrorCode::mismatch, quoted(path), " is in use by another run, which has locked ",

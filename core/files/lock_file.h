@@ -13,9 +13,9 @@ namespace ondine {
 class LockFile {
  public:
   LockFile() = default;
-  // Takes the lock. Error(mismatch) while another process, or another object of this one, has it.
-  // Where no lock can be made (a folder that cannot be written, a file system without locks) the
-  // object holds nothing.
+  // Takes the lock. Error(mismatch) while another process, or another object of this one, has it;
+  // Error(io) where what is at PATH.lock cannot be opened. Where no lock can be made (a folder that
+  // cannot be written, a file system without locks) the object holds nothing.
   LockFile(FileSystem& files, const std::string& path);
   LockFile(LockFile&& other) noexcept = default;
   LockFile& operator=(LockFile&& other) noexcept;

@@ -175,6 +175,15 @@ TEST_CASE_METHOD(Folder, "a fork that ends does not take the lock from its paren
   CHECK_THROWS_AS(LockFile(files, path), Error);
 }
 
+TEST_CASE_METHOD(Folder, "what is at the place of a lock and is none is not taken for one") {
+  fs::create_symlink("elsewhere", at("a.lock"));
+  CHECK_THROWS_WITH(LockFile(files, path),
+                    Catch::Contains("cannot lock") && Catch::Contains("a.lock"));
+  fs::remove(at("a.lock"));
+  fs::create_directory(at("a.lock"));
+  CHECK_THROWS_AS(LockFile(files, path), Error);
+}
+
 TEST_CASE_METHOD(Folder, "where no lock can be made nothing is held and nothing fails") {
   const LockFile lock(files, at("none/a"));
   CHECK_FALSE(lock.is_held());

@@ -44,7 +44,8 @@ std::vector<float> count_weights(const ClassWeightOptions& options, const std::s
   for (std::size_t i = 0; i < counts.size(); ++i) {
     const std::string name = i < data.classes().size() ? data.classes()[i] : std::to_string(i);
     if (counts[i] == 0) {
-      throw Error(ErrorCode::mismatch, "class '" + name + "' has no rows in the training data");
+      throw Error(ErrorCode::mismatch,
+                  "class '" + printable(name) + "' has no rows in the training data");
     }
     const double weight =
         rows / (static_cast<double>(counts.size()) * static_cast<double>(counts[i]));

@@ -296,8 +296,9 @@ void Parser::read_job(const std::vector<std::string>& arguments) {
     const auto found = options.find(item.fullname());
     if (found == options.end()) {
       const std::string near = nearest(item.fullname(), keys);
-      throw Error(ErrorCode::mismatch, "job file '" + file + "': '" + item.fullname() +
-                                           "' is no option of '" + command->get_name() + "'" +
+      throw Error(ErrorCode::mismatch, "job file '" + printable(file) + "': '" +
+                                           printable(item.fullname()) + "' is no option of '" +
+                                           command->get_name() + "'" +
                                            (near.empty() ? "" : "; did you mean '" + near + "'?"));
     }
     item.name = option_names(*found->second).front();

@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include <ondine/printable.h>
+
 #include "ondine/settings.h"
 #include "ondine/take_checkpoint.h"
 #include "ondine/take_weights.h"
@@ -122,8 +124,8 @@ bool TrainRun::is_set(const PortInfo& input) const {
 void TrainRun::require_no_data() const {
   for (const PortInfo& input : inputs()) {
     if (input.has_default || is_set(input)) continue;
-    throw WrongUsage("--data is required: the training algorithm has the input '" + input.name +
-                     "'");
+    throw WrongUsage("--data is required: the training algorithm has the input '" +
+                     printable(input.name) + "'");
   }
 }
 
