@@ -20,18 +20,22 @@ bool lacks_locks(int error) {
 
 LockFile::LockFile(FileSystem& files, const std::string& path) : process_(::getpid()) {
   const std::string name = path + ".lock";
+  std::string held_name = name;  // copied before there is a file to lose
   for (int attempt = 0; attempt < 100; ++attempt) {
     const IoResult made = files.create(name, path);
     if (made.error == 0) files.close(made.value);
     if (made.error != 0 && made.error != EEXIST) return;
-    std::string held_name = name;  // copied before there is a handle to lose
     const IoResult locked = files.lock(name);
     if (locked.error == ENOENT) continue;  // its holder removed it meanwhile
     if (locked.error == EWOULDBLOCK) break;
+    if (locked.error == 0) {
+      handle_ = File(files, locked.value, std::move(held_name));
+      files_ = &files;
+      return;
+    }
+    if (made.error == 0) files.remove(name);
     if (lacks_locks(locked.error)) return;
-    handle_ = File(files, require_io(locked, "lock", name), std::move(held_name));
-    files_ = &files;
-    return;
+    fail_io("lock", name, locked.error);
   }
   fail(ErrorCode::mismatch, quoted(path), " is in use by another run, which has locked ",
        quoted(name), "; wait for its end or name another file");
