@@ -50,6 +50,8 @@ class StandardStreams::Escaping final : public std::streambuf {
     held_.clear();
     stream_.flush();
   }
+  // Of the first write that failed; 0 where none did or the system gave no reason.
+  int error() const noexcept { return error_; }
 
  protected:
   std::streamsize xsputn(const char* text, std::streamsize count) override {
@@ -71,17 +73,29 @@ class StandardStreams::Escaping final : public std::streambuf {
     const char one = traits_type::to_char_type(c);
     return xsputn(&one, 1) == 1 ? c : traits_type::eof();
   }
-  int sync() override { return to_->pubsync(); }
+  int sync() override {
+    errno = 0;
+    const int result = to_->pubsync();
+    if (result != 0) note(errno);
+    return result;
+  }
 
  private:
   bool put(const std::string& text) {
     const auto count = static_cast<std::streamsize>(text.size());
-    return to_->sputn(text.data(), count) == count;
+    errno = 0;
+    const bool written = to_->sputn(text.data(), count) == count;
+    if (!written) note(errno);
+    return written;
+  }
+  void note(int error) {
+    if (error_ == 0) error_ = error;
   }
 
   std::ostream& stream_;
   std::streambuf* to_;
   std::string held_;
+  int error_ = 0;
 };
 
 StandardStreams::StandardStreams()
@@ -94,7 +108,7 @@ int StandardStreams::finish(int code) {
   err_->finish();
   errno = 0;
   const bool lost = std::fflush(stdout) != 0 || std::ferror(stdout) != 0;
-  const int error = errno;
+  const int error = out_->error() != 0 ? out_->error() : errno;
   if (lost) {
     std::cerr << "ondine: cannot write the standard output"
               << (error == 0 ? "" : ": " + std::generic_category().message(error)) << '\n';
