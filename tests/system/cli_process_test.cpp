@@ -52,8 +52,8 @@ TEST_CASE("output that cannot be written is an error of every command") {
 
 TEST_CASE("a closed pipe ends a command as it ends others") {
   const Workshop shop;
-  const Result result =
-      shop.run("man train", "{ %; echo $? >code; } | { exec <&-; sleep 0.1; }; cat code");
+  // The other end is closed before anything is written.
+  const Result result = shop.run("man train", "{ sleep 0.3; %; echo $? >code; } | true; cat code");
   CHECK(result.out == std::to_string(128 + SIGPIPE) + "\n");
   CHECK(result.err.empty());
 }
@@ -86,11 +86,11 @@ TEST_CASE("signals that were ignored at the start stay ignored") {
     INFO(signal);
     const std::string name = signal;
     const Result result =
-        shop.run(train + "--epochs 400 --checkpoint " + name + ".ckpt",
+        shop.run(train + "--epochs 60 --checkpoint " + name + ".ckpt",
                  "env --ignore-signal=" + name + " % & pid=$!; while ! test -e " + name +
                      ".ckpt; do sleep 0.01; done; kill -" + name + " $pid; wait $pid");
     CHECK(result.exit_code == 0);
-    CHECK_THAT(result.out, Contains("epoch 400/400"));
+    CHECK_THAT(result.out, Contains("epoch 60/60"));
   }
 }
 
@@ -105,7 +105,8 @@ TEST_CASE("a job file is a regular file of bounded size") {
   shop.refuse("train --config none.toml", "none.toml': No such file");
   shop.write("large.toml", std::string((std::size_t{1} << 20) + 1, '#'));
   shop.refuse("train --config large.toml", "it has more than 1 MiB");
-  shop.write("job.toml", "model = \"train.onnx\"\ndata = \"data\"\nepochs = 1\nbatch-size = 30\n");
+  shop.write("job.toml",
+             "model = \"train.onnx\"\ndata = [\"data\"]\nepochs = 1\nbatch-size = 30\n");
   shop.succeed("train --config job.toml");
   CHECK(shop.run("train --config /dev/stdin", "% <job.toml").exit_code == 0);  // it is a file
 }
@@ -175,27 +176,18 @@ TEST_CASE("replaced files keep their mode, new ones have that of the mask") {
     INFO(name);
     CHECK(mode(shop / name) == 0600);
   }
-  for (const std::string& arguments :
-       {std::string("export net.onnx -o o.onnx"),
-        std::string("export net.onnx --external-data-from 1 -o o.onnx"),
-        std::string("export train.onnx --weights -o o.safetensors"),
-        std::string("infer net.onnx --input x=data/x_test.npy -o folder"),
-        std::string(
-            "train --epochs 1 --write-config job.toml train.onnx --data data --batch-size 3")}) {
-    INFO(arguments);
-    for (int again = 0; again < 2; ++again) {
-      const Result result = shop.run(arguments);
-      if (result.exit_code == 2) break;  // not an option of this command
-      CHECK(result.exit_code == 0);
-    }
-  }
-  for (const char* name : {"o.onnx", "folder/logits.npy", "job.toml"}) {
+  const std::vector<std::string> others{
+      "export net.onnx -o o.onnx", "export net.onnx -o o.safetensors",
+      "infer net.onnx --input x=data/x_test.npy -o folder",
+      "train train.onnx --data data --batch-size 3 --epochs 1 --write-config job.toml"};
+  for (const std::string& arguments : others) shop.succeed(arguments);
+  const std::vector<std::string> written{"o.onnx", "o.safetensors", "folder/logits.npy",
+                                         "job.toml"};
+  for (const std::string& name : written) {
     REQUIRE(::chmod((shop / name).c_str(), 0600) == 0);
   }
-  shop.succeed("export net.onnx -o o.onnx");
-  shop.succeed("infer net.onnx --input x=data/x_test.npy -o folder");
-  shop.succeed("train train.onnx --data data --batch-size 3 --epochs 1 --write-config job.toml");
-  for (const char* name : {"o.onnx", "folder/logits.npy", "job.toml"}) {
+  for (const std::string& arguments : others) shop.succeed(arguments);
+  for (const std::string& name : written) {
     INFO(name);
     CHECK(mode(shop / name) == 0600);
   }
