@@ -183,6 +183,7 @@ class ONDINE_API Dataset {
 
   // The training part in batches, for example
   //   for (const Batch& batch : data.batches(32, {.seed = 1})) model.train_step(batch.feeds());
+  // None where empty(), whatever the inputs.
   Batches batches(std::uint64_t size) const;
   Batches batches(std::uint64_t size, const BatchOptions& options) const;
 

@@ -23,6 +23,8 @@
 #include <ondine/precision.h>
 #include <ondine/prepare.h>
 #include <ondine/preprocess.h>
+#include <ondine/printable.h>
+#include <ondine/replace_file.h>
 #include <ondine/results.h>
 #include <ondine/schedule.h>
 #include <ondine/shape.h>

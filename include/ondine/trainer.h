@@ -101,10 +101,13 @@ struct TrainerOptions {
   // The run ends before the first step after this time and can be resumed.
   std::optional<std::chrono::milliseconds> max_time = {};
   // Written after each epoch and when the run is stopped; FILE.best holds the best epoch of early
-  // stopping. fit() refuses to replace a file that exists unless `resume` or `overwrite` is set.
+  // stopping. fit() refuses to replace a file that exists unless `resume`, `resume_if_exists` or
+  // `overwrite` is set. From resume() or fit() on until fit() returns, FILE.lock keeps other
+  // trainers of this and other processes from the file: theirs is an Error(mismatch).
   std::filesystem::path checkpoint = {};
   std::uint64_t checkpoint_every = 0;  // written after every N steps of an epoch too
   bool resume = false;                 // fit() begins with resume()
+  bool resume_if_exists = false;       // sets `resume` where has_checkpoint(checkpoint)
   bool overwrite = false;
   // Numbers fed to scalar inputs in every step.
   std::vector<std::pair<std::string, double>> constants = {};
@@ -238,6 +241,9 @@ ONDINE_API std::vector<std::string> class_names(const Model& model);
 // Gives every parameter the value of its running average (PrepareOptions::average); the state of
 // the optimizer stays. Error(mismatch) for a model that keeps none.
 ONDINE_API void take_averages(Model& model);
+
+// Whether there is a checkpoint to resume: FILE, or FILE.prev alone.
+ONDINE_API bool has_checkpoint(const std::filesystem::path& file);
 
 // Error(io) unless the file could be created or replaced; leaves nothing behind.
 ONDINE_API void require_writable(const std::filesystem::path& file);

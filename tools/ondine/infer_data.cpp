@@ -8,6 +8,7 @@
 
 #include <ondine/data.h>
 #include <ondine/metadata.h>
+#include <ondine/printable.h>
 #include <ondine/trainer.h>
 
 #include "ondine/common.h"
@@ -136,10 +137,10 @@ class DataInference {
   using Found = std::vector<std::pair<std::string, std::string>>;
 
   static void print(const std::string& name, const Found& found, bool has_classes) {
-    std::cout << name << ' ';
+    std::cout << printable(name) << ' ';
     const char* separator = " ";
     for (const auto& [one, score] : found) {
-      std::cout << separator << (has_classes ? one + " " : "") << score;
+      std::cout << separator << (has_classes ? printable(one) + " " : "") << score;
       separator = ", ";
     }
     std::cout << '\n';

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <random>
 
+#include <ondine/printable.h>
+
 namespace ondine::cli {
 namespace {
 
@@ -32,8 +34,8 @@ Tensor draw_tensor(const PortInfo& port, const Shape& shape, std::mt19937_64& ra
     case DType::boolean:
       return filled<bool>(shape, bit);
     default:
-      throw Error(ErrorCode::unsupported,
-                  "synthetic values for input '" + port.name + "' of type " + port.type);
+      throw Error(ErrorCode::unsupported, "synthetic values for input '" + printable(port.name) +
+                                              "' of type " + printable(port.type));
   }
 }
 
@@ -50,8 +52,8 @@ NamedValues synthetic_feeds(const std::vector<PortInfo>& ports, std::int64_t dim
     const bool unknown = shape == shapes.end() || port.dtype == DType::undefined;
     if (unknown && port.has_default) continue;
     if (unknown) {
-      throw Error(ErrorCode::unsupported,
-                  "synthetic values for input '" + port.name + "' of type " + port.type);
+      throw Error(ErrorCode::unsupported, "synthetic values for input '" + printable(port.name) +
+                                              "' of type " + printable(port.type));
     }
     feeds.emplace_back(port.name, draw_tensor(port, shape->second, random));
   }

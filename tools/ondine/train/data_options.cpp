@@ -6,6 +6,7 @@
 
 #include <ondine/error.h>
 #include <ondine/metadata.h>
+#include <ondine/printable.h>
 
 #include "ondine/common.h"
 #include "ondine/settings.h"
@@ -102,7 +103,7 @@ void print_skipped(const Dataset& data) {
             << (data.sample_rate() > 0 ? "recordings" : "images") << " are left out\n";
   constexpr std::size_t shown = 20;
   for (std::size_t i = 0; i < std::min(shown, skipped.size()); ++i) {
-    std::cerr << "  " << skipped[i] << '\n';
+    std::cerr << "  " << printable(skipped[i]) << '\n';
   }
   if (skipped.size() > shown) std::cerr << "  ...\n";
 }

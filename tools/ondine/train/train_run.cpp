@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include <ondine/printable.h>
+
 #include "ondine/settings.h"
 #include "ondine/take_checkpoint.h"
 #include "ondine/take_weights.h"
@@ -37,6 +39,9 @@ TrainOptions completed(TrainOptions options) {
   }
   options.trainer.batch_size = options.batch_size.value_or(1);
   options.metrics_file = take_file(options.metrics);
+  TrainerOptions& trainer = options.trainer;
+  trainer.resume =
+      trainer.resume || (trainer.resume_if_exists && has_checkpoint(options.checkpoint));
   return options;
 }
 
@@ -119,8 +124,8 @@ bool TrainRun::is_set(const PortInfo& input) const {
 void TrainRun::require_no_data() const {
   for (const PortInfo& input : inputs()) {
     if (input.has_default || is_set(input)) continue;
-    throw WrongUsage("--data is required: the training algorithm has the input '" + input.name +
-                     "'");
+    throw WrongUsage("--data is required: the training algorithm has the input '" +
+                     printable(input.name) + "'");
   }
 }
 
@@ -138,7 +143,7 @@ void TrainRun::load_data() {
 
 void TrainRun::start() {
   if (options_.initialize && !options_.trainer.resume) model_.initialize(options_.load.seed);
-  if (!options_.weights.empty()) take_weights(model_, options_.weights);
+  if (!options_.weights.empty() && !options_.trainer.resume) take_weights(model_, options_.weights);
   if (options_.trainer.resume) print_note(trainer_.resume());
   if (!options_.metrics_file.empty()) {
     log_.open(options_.metrics_file, options_.trainer.resume ? std::ios::app : std::ios::trunc);
@@ -166,7 +171,8 @@ void TrainRun::on_epoch(const EpochReport& report) {
   for (const auto& [name, value] : report.training) record[name] = value;
   for (const auto& [name, value] : report.validation) record["validation_" + name] = value;
   if (report.confusion) record["validation_confusion_matrix"] = matrix_json(*report.confusion);
-  if (!(log_ << record.dump() << std::endl)) {
+  constexpr auto replace = nlohmann::json::error_handler_t::replace;
+  if (!(log_ << record.dump(-1, ' ', false, replace) << std::endl)) {
     throw Error(ErrorCode::io, "cannot write '" + options_.metrics_file + "'");
   }
 }
