@@ -5,6 +5,8 @@
 #include "core/message.h"
 #include "core/out_of_memory.h"
 #include "graph/record/record.h"
+#include "trainer/fit/data_facts.h"
+#include "trainer/fit/prediction.h"
 #include "trainer/model_impl.h"
 
 namespace ondine {
@@ -42,6 +44,21 @@ void ModelAccess::set_record(Model& model, const DataRecord& record) {
 DataRecord data_record(const Model& model) {
   return guard_memory("read the metadata", [&] {
     return graph::read_record(ModelAccess::impl(model).def.metadata);
+  });
+}
+
+DataRecord::Prediction find_prediction(const Model& model, const std::string& output) {
+  return guard_memory("read the metadata",
+                      [&] { return fit::find_prediction(model, data_record(model), output); });
+}
+
+RecordedFeeder recorded_feeder(const Model& model, std::span<const PortInfo> inputs,
+                               const Dataset& data, const ArrayMap& map) {
+  return guard_memory("read the data", [&]() -> RecordedFeeder {
+    const DataRecord record = data_record(model);
+    fit::require_recorded(record, data);
+    return {Feeder(inputs, data, fit::recorded_map(record, inputs, data, map)),
+            fit::input_notes(record, inputs, data, map)};
   });
 }
 

@@ -4,10 +4,12 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include <ondine/data.h>
 #include <ondine/dataset.h>
 #include <ondine/dtype.h>
 #include <ondine/export.h>
@@ -98,8 +100,26 @@ struct DataRecord {
 // the entry where it is no record, Error(unsupported) for a later version of the format.
 ONDINE_API DataRecord data_record(const Model& model);
 
+// The prediction as the record says, for `output`; empty: the recorded output, else that whose class
+// axis is recorded, else the one that the loss reads, else the first. What another output than the
+// recorded one means follows from the loss. Error(mismatch) for a model without outputs and for an
+// output that it does not have.
+ONDINE_API DataRecord::Prediction find_prediction(const Model& model,
+                                                  const std::string& output = {});
+
 // Options for opening data as the model takes it: its columns by their names, target, classes,
 // texts, sample rate, size and layout of pictures. What the record does not say has its default.
 ONDINE_API DatasetOptions recorded_options(const Model& model, DataUse use = DataUse::training);
+
+struct RecordedFeeder {
+  Feeder feeder;
+  // Inputs whose elements have another type or scale than in training, a sentence each.
+  std::vector<std::string> notes;
+};
+// Feeds inputs of the model with the columns that fed them in training, where `map` names no others
+// and the data have these. Errors as those of Feeder, and Error(mismatch) where the data have
+// other classes, columns, sample rates or encodings of texts than the record says.
+ONDINE_API RecordedFeeder recorded_feeder(const Model& model, std::span<const PortInfo> inputs,
+                                          const Dataset& data, const ArrayMap& map = {});
 
 }  // namespace ondine

@@ -283,13 +283,10 @@ struct PrepareReport {
 
 // An inference model with its training information added, ready to train: initialize(load.seed) has
 // been called. From a file, from the bytes of one, or from a loaded model with its present weights.
-// The model's metadata says "ondine.loss" (softmax-cross-entropy, soft-cross-entropy, bce, mse,
-// mae, huber, nll, bce-probabilities, kl, hinge, focal, dice, cosine, triplet, contrastive, ctc or
-// model), "ondine.prediction" (the value in the main graph that the loss reads), "ondine.label" and
-// "ondine.learning_rate" (the inputs); where labels are classes also "ondine.class_axis" (their
-// axis, from 0) and "ondine.class_axis_of" (the output or value that has this axis, from which the
-// loss found what it reads); of a new head "ondine.classes" (their number) and "ondine.class_names"
-// (one a line); with preprocessing "ondine.preprocess" (for people to read); with averages
+// The model's data record (data_record.h) says the loss (softmax-cross-entropy, soft-cross-entropy,
+// bce, mse, mae, huber, nll, bce-probabilities, kl, hinge, focal, dice, cosine, triplet,
+// contrastive, ctc or model), the trained output, the label, the class axis, the classes of a new
+// head and preprocessing. Its metadata says "ondine.learning_rate" (the input); with averages
 // "ondine.averaged" (the parameters, one a line) and "ondine.averages" (their averages, in the same
 // order); with accumulation "ondine.accumulate"; with a schedule "ondine.schedule" (for people to
 // read) and "ondine.scheduled_rate" (an output).

@@ -30,7 +30,7 @@ std::vector<float> parse_weights(const std::string& text) {
 
 std::vector<float> count_weights(const ClassWeightOptions& options, const std::string& file) {
   const Model model = Model::load(file);
-  Dataset data = open_dataset(options.data.data, options.data, model, class_names(model));
+  Dataset data = open_dataset(options.data.data, options.data, model);
   if (options.validation_split != 0) {
     data = data.split(options.validation_split, options.seed).first;
   }

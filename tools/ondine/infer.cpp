@@ -157,6 +157,10 @@ void add_infer(Parser& parser) {
                  "INPUT=ARRAY, for arrays named differently from the input");
   command.option("--top", &options->on_data.top, "With --data: the K best classes of each row")
       .positive();
+  command.option("--model-output", &options->on_data.model_output,
+                 "With --data: output to show; the one that was trained if absent");
+  command.option("--all-outputs", &options->on_data.all_outputs,
+                 "With --data: show the other outputs too, as they are");
   Option prompt = command.option("--prompt", &options->prompt,
                                  "Text to continue, by a model of the next byte or piece");
   command.option("--sample", &options->sample.tokens, "With --prompt: bytes or pieces to add")

@@ -7,6 +7,7 @@
 
 #include <ondine/metadata.h>
 
+#include "core/out_of_memory.h"
 #include "graph/record/training_entries.h"
 #include "graph/training/prepare/updates/check_schedule.h"
 
@@ -116,3 +117,12 @@ std::optional<ModelRate> find_model_rate(const Model& model, std::size_t update)
 }
 
 }  // namespace ondine::fit
+
+namespace ondine {
+
+std::string model_schedule(const Model& model) {
+  return guard_memory("read the metadata",
+                      [&] { return metadata_of(model, graph::entry::schedule); });
+}
+
+}  // namespace ondine

@@ -53,6 +53,8 @@ TrainRun::TrainRun(const TrainOptions& options)
       trainer_(make_trainer()),
       progress_(options.quiet) {
   print_warnings(model_);
+  // The checkpoint says how the data are opened.
+  if (options_.trainer.resume) print_note(trainer_.resume());
   load_data();
   start();
 }
@@ -76,11 +78,10 @@ Trainer TrainRun::make_trainer() {
 // Even a constant rate would be another schedule than the model's.
 void TrainRun::require_one_schedule() const {
   if (!options_.schedule.is_chosen) return;
-  for (const auto& [name, text] : model_.metadata()) {
-    if (name != "ondine.schedule") continue;
-    throw Error(ErrorCode::mismatch, "--schedule: the model has a schedule of its own (" + text +
-                                         "); leave the option out, or prepare the model without");
-  }
+  const std::string own = model_schedule(model_);
+  if (own.empty()) return;
+  throw Error(ErrorCode::mismatch, "--schedule: the model has a schedule of its own (" + own +
+                                       "); leave the option out, or prepare the model without");
 }
 
 TrainerOptions TrainRun::trainer_options() const {
@@ -131,12 +132,14 @@ void TrainRun::require_no_data() const {
 
 void TrainRun::load_data() {
   if (options_.data.data.empty()) return require_no_data();
-  training_ = open_dataset(options_.data.data, options_.data, model_, class_names(model_));
+  training_ = open_dataset(options_.data.data, options_.data, model_);
   print_skipped(training_);
   print_skipped(training_.validation());
+  for (const std::string& note : trainer_.notes(training_)) {
+    std::cerr << "note: " << printable(note) << '\n';
+  }
   if (options_.validation_data.empty()) return;
-  const Dataset other = open_dataset(options_.validation_data, options_.data, model_,
-                                     training_.classes(), training_.sample_rate());
+  const Dataset other = open_like(training_, options_.validation_data, options_.data, model_);
   validation_ = other.has_validation() ? other.validation() : other;
   print_skipped(*validation_);
 }
@@ -144,7 +147,6 @@ void TrainRun::load_data() {
 void TrainRun::start() {
   if (options_.initialize && !options_.trainer.resume) model_.initialize(options_.load.seed);
   if (!options_.weights.empty() && !options_.trainer.resume) take_weights(model_, options_.weights);
-  if (options_.trainer.resume) print_note(trainer_.resume());
   if (!options_.metrics_file.empty()) {
     log_.open(options_.metrics_file, options_.trainer.resume ? std::ios::app : std::ios::trunc);
     if (!log_) throw Error(ErrorCode::io, "cannot write '" + options_.metrics_file + "'");
