@@ -42,9 +42,8 @@ void ModelAccess::set_record(Model& model, const DataRecord& record) {
 }
 
 DataRecord data_record(const Model& model) {
-  return guard_memory("read the metadata", [&] {
-    return graph::read_record(ModelAccess::impl(model).def.metadata);
-  });
+  return guard_memory("read the metadata",
+                      [&] { return graph::read_record(ModelAccess::impl(model).def.metadata); });
 }
 
 DataRecord::Prediction find_prediction(const Model& model, const std::string& output) {

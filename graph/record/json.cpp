@@ -40,7 +40,8 @@ Json text_json(const std::string& text) {
 
 // A member is left out where it has nothing to say.
 void set(Json& object, const char* name, Json value) {
-  const bool is_empty = value.is_null() || (value.is_string() && value.get_ref<const std::string&>().empty()) ||
+  const bool is_empty = value.is_null() ||
+                        (value.is_string() && value.get_ref<const std::string&>().empty()) ||
                         ((value.is_array() || value.is_object()) && value.empty());
   if (is_empty) {
     object.erase(name);
@@ -78,7 +79,8 @@ Json member(const Json& object, const char* name) {
 void write_prediction(Json& to, const DataRecord::Prediction& from) {
   set(to, "output", text_json(from.output));
   set(to, "value", text_json(from.value));
-  set(to, "meaning", from.meaning == OutputMeaning::unknown ? Json() : Json(to_string(from.meaning)));
+  set(to, "meaning",
+      from.meaning == OutputMeaning::unknown ? Json() : Json(to_string(from.meaning)));
   set(to, "loss", text_json(from.loss));
   set(to, "label", text_json(from.label));
   set(to, "class_axis", of(from.class_axis));
@@ -129,7 +131,8 @@ struct WriteInput {
   Json id(const DataRecord::Input& from) const { return text_json(from.name); }
   void operator()(Json& to, const DataRecord::Input& from) const {
     set(to, "column", text_json(from.column));
-    set(to, "type", from.dtype == DType::undefined ? Json() : Json(std::string(to_string(from.dtype))));
+    set(to, "type",
+        from.dtype == DType::undefined ? Json() : Json(std::string(to_string(from.dtype))));
     set(to, "scale", unless(from.scale, 1.0));
   }
 };

@@ -38,6 +38,20 @@ void take_prediction(DataRecord::Prediction& prediction, std::string_view name,
   if (axis && *axis > 0) prediction.class_axis = axis;
 }
 
+// "... resize 5x6 ..." of a description; versions that wrote it had antialiasing from ai.onnx 18
+// on.
+std::optional<ImageSize> resize_in(const std::string& description) {
+  constexpr std::string_view word = " resize ";
+  const std::size_t at = description.find(word);
+  if (at == std::string::npos) return {};
+  std::istringstream text(description.substr(at + word.size()));
+  ImageSize size;
+  char between = 0;
+  if (!(text >> size.height >> between >> size.width) || between != 'x') return {};
+  if (size.height < 1 || size.width < 1) return {};
+  return size;
+}
+
 void take_text(DataRecord::Text& record, std::string_view name, const std::string& text) {
   if (name == "text_encoding") record.encoding = text;
   if (name == "text_column") record.column = text;
@@ -67,8 +81,8 @@ DataRecord read_loose_entries(const Metadata& metadata) {
     take_text(record.text, name, text);
     if (name == "class_names") record.classes = lines(text);
     if (name == "classes") {
-      record.class_count = static_cast<std::uint64_t>(
-          std::max<std::int64_t>(0, integer(text).value_or(0)));
+      record.class_count =
+          static_cast<std::uint64_t>(std::max<std::int64_t>(0, integer(text).value_or(0)));
     }
     if (name == "sample_rate") {
       record.audio.rate = std::max<std::int64_t>(0, integer(text).value_or(0));
@@ -76,8 +90,9 @@ DataRecord read_loose_entries(const Metadata& metadata) {
     if (name != "preprocess") continue;
     for (const std::string& line : lines(text)) {
       const std::size_t at = std::min(line.find(": "), line.size());
-      record.preprocessing.push_back({line.substr(0, at), line.substr(std::min(at + 2, line.size())),
-                                      {}, false});
+      const std::string text = line.substr(std::min(at + 2, line.size()));
+      const std::optional<ImageSize> size = resize_in(text);
+      record.preprocessing.push_back({line.substr(0, at), text, size, size.has_value()});
     }
   }
   return record;

@@ -15,6 +15,6 @@ constexpr const char* scheduled_rate = "ondine.scheduled_rate";  // the output w
 constexpr const char* qat = "ondine.qat";                        // the type of quantized weights
 
 inline constexpr std::array all{learning_rate, accumulate,     averaged, averages,
-                         schedule,      scheduled_rate, qat};
+                                schedule,      scheduled_rate, qat};
 
 }  // namespace ondine::graph::entry

@@ -48,9 +48,9 @@ struct DataRecord {
   // How rows became an input of the model or of its training algorithm.
   struct Input {
     std::string name;
-    std::string column;               // of the data set
-    DType dtype = DType::undefined;   // of the elements as stored
-    double scale = 1;                 // stored elements were multiplied by it
+    std::string column;              // of the data set
+    DType dtype = DType::undefined;  // of the elements as stored
+    double scale = 1;                // stored elements were multiplied by it
   };
   struct Images {
     std::optional<ImageSize> size = {};  // that the reader resized to
@@ -64,16 +64,16 @@ struct DataRecord {
   };
   struct Text {
     std::string column;
-    std::string encoding;  // "bytes" or "sentencepiece"; empty: the model takes no texts
-    std::string pieces;    // content of a SentencePiece model
+    std::string encoding;     // "bytes" or "sentencepiece"; empty: the model takes no texts
+    std::string pieces;       // content of a SentencePiece model
     std::int64_t length = 0;  // ids in a row; 0: as the model's input says
   };
   // Operators in front of an input of the main graph that prepare wrote.
   struct Preprocessing {
     std::string input;
-    std::string description;             // for people
+    std::string description;               // for people
     std::optional<ImageSize> resize = {};  // pictures of any size become this one
-    bool antialias = false;              // its filter widens when pictures shrink
+    bool antialias = false;                // its filter widens when pictures shrink
   };
   // Of the training part.
   struct Data {
@@ -100,10 +100,10 @@ struct DataRecord {
 // the entry where it is no record, Error(unsupported) for a later version of the format.
 ONDINE_API DataRecord data_record(const Model& model);
 
-// The prediction as the record says, for `output`; empty: the recorded output, else that whose class
-// axis is recorded, else the one that the loss reads, else the first. What another output than the
-// recorded one means follows from the loss. Error(mismatch) for a model without outputs and for an
-// output that it does not have.
+// The prediction as the record says, for `output`; empty: the recorded output, else that whose
+// class axis is recorded, else the one that the loss reads, else the first. What another output
+// than the recorded one means follows from the loss. Error(mismatch) for a model without outputs
+// and for an output that it does not have.
 ONDINE_API DataRecord::Prediction find_prediction(const Model& model,
                                                   const std::string& output = {});
 

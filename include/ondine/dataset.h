@@ -78,13 +78,13 @@ struct DatasetOptions {
   std::optional<InnerResize> inner_resize = {};
   DataUse use = DataUse::training;
   std::string target = {};  // column of a CSV file; empty: the last one
-  // Columns of a CSV file that "features" holds, in this order, wherever they are in a file; columns
-  // of other names are left out, and a note names them. Empty: all but the target.
+  // Columns of a CSV file that "features" holds, in this order, wherever they are in a file;
+  // columns of other names are left out, and a note names them. Empty: all but the target.
   std::vector<std::string> features = {};
   // With DataUse::inference, where neither `features` nor `target` are given: numbers in a row of
   // the model's input, which tells whether the last column of a CSV file is a target. 0: unknown.
   std::int64_t feature_count = 0;
-  std::optional<double> fill = {};           // for missing numbers of a CSV file
+  std::optional<double> fill = {};  // for missing numbers of a CSV file
   // Names of the classes in the order of a model's outputs; empty: those of the training data, in
   // alphabetical order.
   std::vector<std::string> classes = {};
@@ -104,7 +104,7 @@ struct BatchOptions;
 namespace data {
 struct PartAccess;
 struct Parts;
-}
+}  // namespace data
 
 // A training part and possibly a validation part. Copies share the data; immutable, so any number
 // of threads may read.

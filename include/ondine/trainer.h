@@ -238,8 +238,8 @@ ONDINE_API Evaluation evaluate(const Model& model, const Dataset& data,
 // none.
 ONDINE_API std::vector<std::string> class_names(const Model& model);
 
-// The learning rate schedule that the model was prepared with (PrepareOptions::schedule), for people
-// to read; empty where it has none.
+// The learning rate schedule that the model was prepared with (PrepareOptions::schedule), for
+// people to read; empty where it has none.
 ONDINE_API std::string model_schedule(const Model& model);
 
 // Gives every parameter the value of its running average (PrepareOptions::average); the state of

@@ -37,15 +37,17 @@ std::string table(const std::vector<std::string>& columns, int rows, const std::
 void write_model(const Workshop& shop) {
   ModelBuilder b("table");
   const std::string x = b.input("x", DType::float32, {"N", 2});
-  b.node("Gemm", {x, b.initializer("w", Tensor::of(Shape{2, 2}, std::vector<float>{0, 0, 0, 0.01F}))},
-         {}, "logits");
+  b.node("Gemm",
+         {x, b.initializer("w", Tensor::of(Shape{2, 2}, std::vector<float>{0, 0, 0, 0.01F}))}, {},
+         "logits");
   b.output("logits", DType::float32, {"N", 2});
   const std::vector<std::byte> bytes = b.bytes();
   shop.write("m.onnx", {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   shop.succeed("prepare m.onnx -o t.onnx --loss softmax-cross-entropy --init keep");
 }
 
-constexpr const char* train = "train t.onnx --epochs 3 --batch-size 10 --quiet --learning-rate 0.01 ";
+constexpr const char* train =
+    "train t.onnx --epochs 3 --batch-size 10 --quiet --learning-rate 0.01 ";
 
 double accuracy(const Workshop& shop, const std::string& arguments) {
   const std::string out = shop.succeed("eval " + arguments).out;
@@ -59,7 +61,8 @@ TEST_CASE("a trained file and one exported from the checkpoint say the same of e
   const Workshop shop;
   write_model(shop);
   shop.write("train.csv", table({"a", "b", "kind"}, 60, "high"));
-  shop.succeed(std::string(train) + "--data train.csv --target kind --checkpoint r.ckpt -o kept.onnx");
+  shop.succeed(std::string(train) +
+               "--data train.csv --target kind --checkpoint r.ckpt -o kept.onnx");
   shop.succeed("export t.onnx --checkpoint r.ckpt -o exported.onnx");
   shop.write("same.csv", table({"a", "b", "kind"}, 40, "high"));
   shop.write("shuffled.csv", table({"kind", "b", "a"}, 40, "high"));
@@ -95,8 +98,10 @@ TEST_CASE("columns of validation data are matched by name") {
   shop.write("v.csv", table({"a", "b", "kind"}, 40, "high"));
   shop.write("w.csv", table({"kind", "b", "a"}, 40, "high"));
   const auto metrics = [&](const std::string& file) {
-    shop.succeed("train t.onnx --epochs 2 --batch-size 10 --quiet --data train.csv --target kind "
-                 "--validation-data " + file + " --metrics " + file + ".jsonl");
+    shop.succeed(
+        "train t.onnx --epochs 2 --batch-size 10 --quiet --data train.csv --target kind "
+        "--validation-data " +
+        file + " --metrics " + file + ".jsonl");
     const std::string text = shop.read(file + ".jsonl");
     return text.substr(text.find("validation_"));
   };
@@ -109,8 +114,9 @@ TEST_CASE("a run does not resume with other classes, columns, rows or another se
   shop.write("train.csv", table({"a", "b", "kind"}, 60, "high"));
   const std::string start = std::string(train) + "--target kind --checkpoint r.ckpt --data ";
   shop.succeed(start + "train.csv --seed 3");
-  const std::string more = "train t.onnx --epochs 4 --batch-size 10 --quiet --learning-rate 0.01 "
-                           "--checkpoint r.ckpt --resume --data ";
+  const std::string more =
+      "train t.onnx --epochs 4 --batch-size 10 --quiet --learning-rate 0.01 "
+      "--checkpoint r.ckpt --resume --data ";
   shop.write("renamed.csv", table({"a", "b", "kind"}, 60, "another"));
   shop.refuse(more + "renamed.csv", "class 'another'");
   shop.write("columns.csv", table({"b", "c", "kind"}, 60, "high"));
@@ -128,10 +134,12 @@ TEST_CASE("a run that stands in the midst of an epoch resumes with the same rows
   shop.succeed(std::string(train) + "--target kind --checkpoint r.ckpt --data train.csv");
   shop.write("fewer.csv", table({"a", "b", "kind"}, 50, "high"));
   // A time limit of a millisecond stops within the next epoch.
-  shop.succeed("train t.onnx --epochs 100000 --batch-size 1 --quiet --target kind --checkpoint "
-               "s.ckpt --max-time 30ms --data train.csv");
-  const auto resumed = shop.run("train t.onnx --epochs 100000 --batch-size 1 --quiet --checkpoint "
-                                "s.ckpt --resume --max-time 1ms --data fewer.csv");
+  shop.succeed(
+      "train t.onnx --epochs 100000 --batch-size 1 --quiet --target kind --checkpoint "
+      "s.ckpt --max-time 30ms --data train.csv");
+  const auto resumed = shop.run(
+      "train t.onnx --epochs 100000 --batch-size 1 --quiet --checkpoint "
+      "s.ckpt --resume --max-time 1ms --data fewer.csv");
   CHECK((resumed.exit_code == 0 || resumed.err.find("of an epoch") != std::string::npos));
   CHECK_THAT(resumed.err, Contains("the data has 50 training rows"));
 }

@@ -190,8 +190,8 @@ class DataInference {
       const std::int64_t length = ids.shape()[1];
       const auto padding = static_cast<double>(padding_);
       std::int64_t used = length;
-      while (used > 1 && element_of(ids, static_cast<std::int64_t>(row) * length + used - 1) ==
-                             padding) {
+      while (used > 1 &&
+             element_of(ids, static_cast<std::int64_t>(row) * length + used - 1) == padding) {
         --used;
       }
       return used;

@@ -27,7 +27,7 @@ class RowReader {
     std::optional<std::uint64_t> top;
     DataRecord::Prediction prediction;  // of the output; no meaning for one that was not trained
     std::vector<std::string> classes;
-    std::string target;  // name of what the numbers estimate
+    std::string target;                 // name of what the numbers estimate
     std::optional<TextEncoding> texts;  // of a model that takes or gives texts
   };
 

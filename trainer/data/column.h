@@ -100,12 +100,12 @@ struct ONDINE_HIDDEN Dataset::Part {
   std::vector<std::shared_ptr<const data::Column>> columns;
   std::vector<std::string> classes;
   std::optional<std::vector<std::uint64_t>> rows;
-  std::vector<std::string> skipped;  // broken files
-  int threads = 0;                   // see DatasetOptions
-  std::optional<TextOptions> text;   // see Dataset::text
-  std::optional<TableColumns> table; // see Dataset::table
-  std::string target;                // see Dataset::target
-  std::vector<std::string> notes;    // beside those of the columns
+  std::vector<std::string> skipped;   // broken files
+  int threads = 0;                    // see DatasetOptions
+  std::optional<TextOptions> text;    // see Dataset::text
+  std::optional<TableColumns> table;  // see Dataset::table
+  std::string target;                 // see Dataset::target
+  std::vector<std::string> notes;     // beside those of the columns
   OpenedAs opened;
 
   // Error(mismatch) when the columns differ.

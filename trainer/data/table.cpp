@@ -19,7 +19,7 @@ struct Table {
   std::vector<std::string> features;  // names of columns
   std::vector<std::string> unread;
   std::uint64_t rows = 0;
-  std::vector<double> numbers;        // rows x features
+  std::vector<double> numbers;  // rows x features
   Targets targets;
 };
 
@@ -120,8 +120,8 @@ std::string unread_note(const Table& table) {
   std::string names;
   for (const std::string& name : table.unread) names += (names.empty() ? "" : ", ") + quoted(name);
   return cat(table.unread.size() == 1 ? "column " : "columns ", names, " of ",
-             quoted(table.targets.files[0].name),
-             table.unread.size() == 1 ? " is" : " are", " not read");
+             quoted(table.targets.files[0].name), table.unread.size() == 1 ? " is" : " are",
+             " not read");
 }
 
 Dataset::Part part_of(const Table& table, const TargetReader& reader,

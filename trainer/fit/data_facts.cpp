@@ -91,9 +91,9 @@ void take_meaning(DataRecord& record, const Model& model, const Dataset& trainin
   if (is_input && meaning == OutputMeaning::numbers) {
     prediction.meaning = OutputMeaning::reconstruction;
   }
-  const bool has_scores =
-      meaning == OutputMeaning::logits || meaning == OutputMeaning::probabilities ||
-      meaning == OutputMeaning::log_probabilities;
+  const bool has_scores = meaning == OutputMeaning::logits ||
+                          meaning == OutputMeaning::probabilities ||
+                          meaning == OutputMeaning::log_probabilities;
   const bool is_next = training.text() && data::PartAccess::of(training).opened.predicts_next &&
                        label->column == training.target();
   if (has_scores && is_next) prediction.meaning = OutputMeaning::next_token;
@@ -111,13 +111,14 @@ void take_text(DataRecord& record, const Dataset& training) {
 
 void take_images(DataRecord& record, const Dataset& training) {
   const Dataset::Part& part = data::PartAccess::of(training);
-  const bool has_images = std::any_of(part.columns.begin(), part.columns.end(), [](const auto& one) {
-    const PortInfo port = one->port();
-    return port.dims && port.dims->size() == 4;
-  });
+  const bool has_images =
+      std::any_of(part.columns.begin(), part.columns.end(), [](const auto& one) {
+        const PortInfo port = one->port();
+        return port.dims && port.dims->size() == 4;
+      });
   if (!has_images) return;
-  record.images = DataRecord::Images{part.opened.image_size, part.opened.image_fit,
-                                     part.opened.layout, true};
+  record.images =
+      DataRecord::Images{part.opened.image_size, part.opened.image_fit, part.opened.layout, true};
 }
 
 }  // namespace

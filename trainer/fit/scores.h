@@ -26,15 +26,8 @@ class Scores {
   void write(Evaluation& to) const;
   // What add() was given last; valid until it is called again.
   metrics::Batch last() const {
-    return {columns_,
-            scores_,
-            labels_,
-            prediction_,
-            probabilities_.value_or(false),
-            positions_,
-            all_positions_,
-            decoded_,
-            references_};
+    return {columns_,   scores_,        labels_,  prediction_, probabilities_.value_or(false),
+            positions_, all_positions_, decoded_, references_};
   }
   std::int64_t count() const noexcept { return count_; }      // of labels that count
   std::int64_t ignored() const noexcept { return ignored_; }  // of labels that do not

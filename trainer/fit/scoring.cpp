@@ -141,8 +141,8 @@ void choose_task(const Model& model, const DataRecord::Prediction& prediction, S
     return;
   }
   if (scoring.task == Task::sequences) add_lengths(scoring, prediction.ctc_blank);
-  const bool reads_sign = prediction.meaning == OutputMeaning::logits ||
-                          prediction.meaning == OutputMeaning::margins;
+  const bool reads_sign =
+      prediction.meaning == OutputMeaning::logits || prediction.meaning == OutputMeaning::margins;
   if (scoring.task == Task::binary && reads_sign) scoring.threshold = 0;
   const bool needs_softmax = prediction.meaning == OutputMeaning::logits ||
                              prediction.meaning == OutputMeaning::next_token ||
@@ -174,7 +174,8 @@ void count_classes(const Model& model, const DataRecord& record, Scoring& scorin
   for (const PortInfo& port : model.outputs()) {
     const bool has_scores = is_float(port.dtype) && port.dims && port.dims->size() == 2;
     if (has_scores && (*port.dims)[1] > 1) {
-      scoring.class_count = std::max(scoring.class_count, static_cast<std::size_t>((*port.dims)[1]));
+      scoring.class_count =
+          std::max(scoring.class_count, static_cast<std::size_t>((*port.dims)[1]));
     }
   }
   if (scoring.class_count == 0) scoring.class_count = most_unnamed_classes;

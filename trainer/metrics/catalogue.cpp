@@ -147,8 +147,9 @@ std::optional<bool> is_larger_better(std::string_view name) {
 
 void require_no_scores(const std::string& name, const std::string& output) {
   const Entry* entry = find(name);
-  const bool reads_scores = entry != nullptr && (entry->make == make_top || entry->make == make_ranking ||
-                                                 entry->make == make_perplexity);
+  const bool reads_scores =
+      entry != nullptr &&
+      (entry->make == make_top || entry->make == make_ranking || entry->make == make_perplexity);
   if (!reads_scores) return;
   fail(ErrorCode::mismatch, "the metric ", quoted(name), " needs scores of classes; output ",
        quoted(output), " holds classes");

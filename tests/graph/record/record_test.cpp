@@ -16,8 +16,9 @@ namespace {
 
 DataRecord full() {
   DataRecord record;
-  record.prediction = {"p", "logits", OutputMeaning::probabilities, "softmax-cross-entropy",
-                       "label", 2, "p", -100, 3};
+  record.prediction = {
+      "p",  "logits", OutputMeaning::probabilities, "softmax-cross-entropy", "label", 2, "p",
+      -100, 3};
   record.class_count = 2;
   record.classes = {"cat", "dog\n\"quoted\""};
   record.inputs = {{"x", "features", DType::uint8, 1.0 / 255}, {"label", "y", DType::int64, 1}};
@@ -150,7 +151,7 @@ TEST_CASE("separate entries of earlier versions are read, and go when a record i
                     {"ondine.text_pieces", "cGllY2U="},
                     {"ondine.text_column", "message"},
                     {"ondine.text_length", "9"},
-                    {"ondine.preprocess", "x: uint8 nhwc\ny: float"},
+                    {"ondine.preprocess", "x: uint8 nhwc resize 5x6 scale 1/4\ny: float"},
                     {"ondine.learning_rate", "rate"}};
   CHECK(has_record(metadata));
   const DataRecord record = read_record(metadata);
@@ -168,6 +169,8 @@ TEST_CASE("separate entries of earlier versions are read, and go when a record i
   CHECK(record.text.column == "message");
   CHECK(record.text.length == 9);
   REQUIRE(record.preprocessing.size() == 2);
+  CHECK(record.preprocessing[0].resize->height == 5);
+  CHECK(record.preprocessing[0].resize->width == 6);
   CHECK(record.preprocessing[1].input == "y");
   CHECK(record.preprocessing[1].description == "float");
   write_record(metadata, record);

@@ -3,8 +3,8 @@
 #include <catch2/catch.hpp>
 #include <fstream>
 
-#include <ondine/data_record.h>
 #include <ondine/build.h>
+#include <ondine/data_record.h>
 #include <ondine/metadata.h>
 #include <ondine/prepare.h>
 #include <ondine/text.h>
@@ -62,9 +62,8 @@ TEST_CASE("training remembers the column and the length of texts where they are 
   TextOptions text;
   text.column = "message";
   text.length = 7;
-  CHECK(remembered(chosen, folder / "mail.csv", text) == Entries{{"column", "message"},
-                                                                 {"encoding", "bytes"},
-                                                                 {"length", "7"}});
+  CHECK(remembered(chosen, folder / "mail.csv", text) ==
+        Entries{{"column", "message"}, {"encoding", "bytes"}, {"length", "7"}});
   CHECK(text_options(chosen).column == "message");
   CHECK(text_options(chosen).length == 7);
   // The first run decides.

@@ -46,8 +46,7 @@ int run(const Options& options) {
   print_warnings(model);
   if (!options.checkpoint.empty()) take_checkpoint(model, options.checkpoint);
   if (options.averaged) take_averages(model);
-  const Dataset data =
-      open_dataset(options.data.data, options.data, model, DataUse::evaluation);
+  const Dataset data = open_dataset(options.data.data, options.data, model, DataUse::evaluation);
   EvaluateOptions evaluate_options;
   evaluate_options.batch_size = options.batch_size;
   evaluate_options.map = parse_map(options.map, eval_inputs(model));
