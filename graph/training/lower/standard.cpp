@@ -129,8 +129,9 @@ Graph expand_to_standard(const Graph& graph, const Catalogue& catalogue) {
 }
 
 Graph unroll_recurrences(const Graph& graph, const Catalogue& catalogue) {
-  return rewritten(graph, catalogue,
-                   [&](const Node& node) { return is_recurrence(node, catalogue); });
+  return rewritten(graph, catalogue, [&](const Node& node) {
+    return node.op->bind == nullptr || !is_standard(node) || is_recurrence(node, catalogue);
+  });
 }
 
 }  // namespace ondine::graph
