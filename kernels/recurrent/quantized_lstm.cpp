@@ -179,12 +179,13 @@ std::vector<Val> grad(GradContext& g) {
   return result;
 }
 
-// x rounded to 8 bits, and as floats again.
+// x rounded to 8 bits, and as floats again. Rounding counts as the identity.
 Val rounded(Val x, Val range_of) {
   Builder& b = x.builder();
   const auto parts = b.nodes("DynamicQuantizeLinear", {&range_of, 1}, {}, 3);
   const Val bytes = b.node("QuantizeLinear", {x, parts[1], parts[2]});
-  return b.node("DequantizeLinear", {bytes, parts[1], parts[2]});
+  const Val value = b.node("DequantizeLinear", {bytes, parts[1], parts[2]});
+  return b.node("StraightThrough", {value, x, graph::full_like(x, 1)}, {}, ondine_domain);
 }
 
 // Samples whose sequence ended before the last step count as zeros.

@@ -3,10 +3,9 @@
 
 Every case is a model of one node with random inputs, once with the dims declared and once with
 symbolic ones. The greatest difference, relative to the greatest element, must be below 1e-4;
-integers must be equal, quantized ones may be one step apart where both round. DynamicQuantizeLSTM,
-whose states only onnxruntime rounds to 8 bits, may differ by 0.3 %. Operators that onnxruntime's CPU
-does not run are compared with standard nodes that say the same. Needs onnx, onnxruntime and numpy
-from PyPI.
+integers must be equal, quantized ones may be one step apart where both round. Operators that
+onnxruntime's CPU does not run are compared with standard nodes that say the same. Needs onnx,
+onnxruntime and numpy from PyPI.
 """
 import argparse
 import pathlib
