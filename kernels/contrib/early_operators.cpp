@@ -3,7 +3,6 @@
 //   Affine              alpha x + beta
 //   Crop                x [N, C, H, W] without `border` (left, top, right, bottom); with `scale`
 //                       (height, width) the window of that size at (top, left)
-//   DynamicSlice        Slice-10 without steps
 //   ImageScaler         scale x + bias, one bias for each channel
 //   ParametricSoftplus  alpha ln(1 + e^(beta x))
 //   Scale               scale x
@@ -145,22 +144,10 @@ std::vector<Val> expand_crop(ExpandContext& context) {
   return {with_dim(x, 3, window.size[1], "columns of the window")};
 }
 
-void infer_dynamic_slice(InferContext& context) {
-  check_early(context, {.required = 0b111, .inputs = 4});
-  context.set_output(0, context.dtype(0),
-                     context.ranked(0) ? std::optional(Dims(context.rank(0))) : std::nullopt);
-}
-std::vector<Val> expand_dynamic_slice(ExpandContext& context) {
-  const Val operands[] = {context.x(0), context.x(1), context.x(2), context.x(3)};
-  return context.builder().nodes("Slice", operands, {}, 1);
-}
-
 }  // namespace
 
 extern const OpDef affine{.name = "Affine", .infer = infer_affine, .expand = expand_affine};
 extern const OpDef crop{.name = "Crop", .infer = infer_crop, .expand = expand_crop};
-extern const OpDef dynamic_slice{
-    .name = "DynamicSlice", .infer = infer_dynamic_slice, .expand = expand_dynamic_slice};
 extern const OpDef image_scaler{
     .name = "ImageScaler", .infer = infer_image_scaler, .expand = expand_image_scaler};
 extern const OpDef parametric_softplus{

@@ -192,10 +192,11 @@ class QuantizedLstm {
     for (std::int64_t b = 0; b < s_.batch_size; ++b) {
       const bool valid = i < call.length(b);
       to[b] = valid ? gates(call, d, b, i) : Scratch::at<C>(call.context, unused_at_);
-      if (!valid || call.rounded_y == nullptr) continue;
-      C* const rounded = i == 0 ? call.rounded_h + s_.state_offset(d, b)
-                                : call.rounded_y + s_.y_offset(d, time(call, d, b, i - 1), b);
-      rounding.dequantize(rounded, bytes + b * n, n);
+      C* const all = i == 0 ? call.rounded_h : call.rounded_y;
+      if (!valid || all == nullptr) continue;
+      const std::int64_t at =
+          i == 0 ? s_.state_offset(d, b) : s_.y_offset(d, time(call, d, b, i - 1), b);
+      rounding.dequantize(all + at, bytes + b * n, n);
     }
     // Several threads pay for a million products and more.
     constexpr std::int64_t products = std::int64_t{1} << 20;

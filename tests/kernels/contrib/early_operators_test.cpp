@@ -86,16 +86,6 @@ TEST_CASE("Crop takes off a border or takes a window") {
   CHECK_THROWS_WITH(run_op(crop({-1, 0, 0, 0})), Catch::Contains("must not be negative"));
 }
 
-TEST_CASE("DynamicSlice is Slice without steps") {
-  const Tensor x = random_tensor({3, 4}, 1);
-  const auto ints = [](Ints values) {
-    return Tensor::of<std::int64_t>({static_cast<std::int64_t>(values.size())}, values);
-  };
-  const std::vector<Value> operands{x, ints({1}), ints({3}), ints({1})};
-  check_close(run_op_tensor(early("DynamicSlice", operands, {})),
-              run_op_tensor({"Slice", operands}));
-}
-
 TEST_CASE("MeanVarianceNormalization below version 9 has flags for axes") {
   const Tensor x = random_tensor({2, 3, 4, 5}, 1);
   const auto flags = [](std::int64_t channels, std::int64_t variance) {

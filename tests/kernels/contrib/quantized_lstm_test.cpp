@@ -127,12 +127,17 @@ class Case {
   Tensor x, w, r, b, w_scale, r_scale, point, h0, c0, p, lengths;
 
  private:
-  double weight(const Tensor& q, const Tensor& scale, std::size_t d, std::size_t i,
-                std::size_t j) const {
+  // What the integers of all directions stand for.
+  Row weights(const Tensor& q, const Tensor& scale) const {
     const auto rows = static_cast<std::size_t>(q.shape()[1]);
-    const std::size_t at = (d * rows + i) * n.width() + j;
-    const double centred = n.signed_weights ? double{as_doubles(q)[at]} : as_doubles(q)[at] - 128;
-    return centred * as_doubles(scale)[n.columns ? d * n.width() + j : d];
+    const Row scales = as_doubles(scale);
+    Row values = as_doubles(q);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const std::size_t d = i / n.width() / rows;
+      values[i] = (values[i] - (n.signed_weights ? 0 : 128)) *
+                  scales[n.columns ? d * n.width() + i % n.width() : d];
+    }
+    return values;
   }
 
   std::size_t most_steps() const {
@@ -141,13 +146,17 @@ class Case {
     return most;
   }
 
-  Row gates(std::size_t d, const Row& input, const Row& state) const {
+  Row gates(std::size_t d, const Row& input, const Row& state, const Row& ws, const Row& rs,
+            const Row& bias) const {
     Row z(n.width());
-    const auto bias = as_doubles(b);
     for (std::size_t j = 0; j < n.width(); ++j) {
       z[j] = bias[d * 2 * n.width() + j] + bias[d * 2 * n.width() + n.width() + j];
-      for (std::size_t i = 0; i < n.inputs; ++i) z[j] += input[i] * weight(w, w_scale, d, i, j);
-      for (std::size_t i = 0; i < n.hidden; ++i) z[j] += state[i] * weight(r, r_scale, d, i, j);
+      for (std::size_t i = 0; i < n.inputs; ++i) {
+        z[j] += input[i] * ws[(d * n.inputs + i) * n.width() + j];
+      }
+      for (std::size_t i = 0; i < n.hidden; ++i) {
+        z[j] += state[i] * rs[(d * n.hidden + i) * n.width() + j];
+      }
     }
     return z;
   }
@@ -166,6 +175,7 @@ class Case {
 
   void run(std::size_t d, std::vector<Tensor>& results) const {
     const std::size_t count = n.samples * n.hidden, most = most_steps();
+    const Row ws = weights(w, w_scale), rs = weights(r, r_scale), bias = as_doubles(b);
     const auto start = [&](const Tensor& initial) {
       if (!initial.defined()) return Row(count);
       const Row all = as_doubles(initial);
@@ -191,7 +201,7 @@ class Case {
                         all.begin() + static_cast<std::ptrdiff_t>(at + n.inputs));
         const Row state(seen.begin() + static_cast<std::ptrdiff_t>(first),
                         seen.begin() + static_cast<std::ptrdiff_t>(first + n.hidden));
-        cell(d, gates(d, input, state), h.data() + first, c.data() + first);
+        cell(d, gates(d, input, state, ws, rs, bias), h.data() + first, c.data() + first);
         for (std::size_t k = 0; k < n.hidden; ++k) {
           out(0)[((t * n.directions() + d) * n.samples + s) * n.hidden + k] = h[first + k];
           out(1)[d * count + first + k] = h[first + k];
