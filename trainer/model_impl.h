@@ -80,6 +80,8 @@ struct ONDINE_HIDDEN Model::Impl {
   // A model that trains makes it on first use.
   const trainer::Inference& inference() const;
   std::vector<trainer::Variable> variables() const;  // of the state
+  Results evaluate_once(const trainer::Function& function, Feeds feeds,
+                        std::span<const std::string> names) const;
   Results evaluate(const trainer::Function& function, Feeds feeds,
                    std::span<const std::string> names) const;
   // Reuses the memory of `result` if its type matches.

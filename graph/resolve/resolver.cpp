@@ -4,6 +4,7 @@
 
 #include "core/message.h"
 #include "core/stop.h"
+#include "graph/contract/added_versions.h"
 #include "graph/contract/infer_node.h"
 #include "graph/contract/op_def.h"
 #include "graph/contract/signature.h"
@@ -205,7 +206,7 @@ void Resolver::add_node(NameScope& scope, const NodeDef& def) {
     fail(ErrorCode::unsupported, "operator ", quoted(def.op), " of domain ", quoted(def.domain),
          " is not available");
   }
-  node.version = *version;
+  node.version = defining_version(domain, def.op, *version);
   for (const std::string& input : def.inputs) {
     node.inputs.push_back(input.empty() ? no_value : scope.get_argument(input));
   }

@@ -13,7 +13,7 @@ class MaxLines final : public MaxPool<T> {
     const PoolColumn column{s.in[1],       s.out[1], s.kernel[1], s.stride[1],
                             s.dilation[1], s.pad[1], s.in[2],     s.out[2]};
     this->for_planes(pool, [&](std::int64_t i) {
-      for_parts(s, [&](std::int64_t from, const PoolRow& row) {
+      for_parts(s, joined_columns, [&](std::int64_t from, const PoolRow& row) {
         this->set_.pool->max_plane(row, column, args.x + i * this->in_plane(),
                                    args.result + i * this->out_plane() + from);
       });

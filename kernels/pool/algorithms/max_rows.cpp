@@ -56,7 +56,7 @@ class MaxRows final : public MaxPool<T> {
     this->for_planes(pool, [&](std::int64_t i) {
       Maxima<T> maxima;
       for_output_rows(s, [&](std::int64_t od, std::int64_t oh, std::int64_t output) {
-        for_parts(s, [&](std::int64_t from, const PoolRow& row) {
+        for_parts(s, part_columns, [&](std::int64_t from, const PoolRow& row) {
           const std::int64_t at = i * out + output + from;
           maxima.find(s, row, od, oh, args.x + i * in, indices, *this->set_.pool);
           std::copy(maxima.best, maxima.best + row.out_w, args.result + at);

@@ -13,7 +13,7 @@ class SumRows final : public PoolAlgorithm<T> {
     const PoolShape& s = this->desc_.shape;
     this->for_planes(pool, [&](std::int64_t i) {
       alignas(64) T sums[pool_outputs + pool_padding];
-      for_parts(s, [&](std::int64_t from, const PoolRow& row) {
+      for_parts(s, part_columns, [&](std::int64_t from, const PoolRow& row) {
         const WindowCounts<T> counts(this->desc_, from, row.out_w);
         for_output_rows(s, [&](std::int64_t od, std::int64_t oh, std::int64_t output) {
           std::fill_n(sums, row.out_w + pool_padding, T{0});
@@ -38,7 +38,7 @@ class SpreadRows final : public PoolAlgorithm<T> {
       T* const dx = args.result + i * in;
       std::fill_n(dx, in, T{0});
       T shares[pool_outputs];
-      for_parts(s, [&](std::int64_t from, const PoolRow& row) {
+      for_parts(s, part_columns, [&](std::int64_t from, const PoolRow& row) {
         const WindowCounts<T> counts(this->desc_, from, row.out_w);
         for_output_rows(s, [&](std::int64_t od, std::int64_t oh, std::int64_t output) {
           counts.divide(od, oh, args.dy + i * this->out_plane() + output + from, shares);

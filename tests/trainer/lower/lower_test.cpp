@@ -202,6 +202,40 @@ TEST_CASE("lowered derivatives of recurrent operators follow the training") {
   }
 }
 
+TEST_CASE("a lowered step of a quantized LSTM rounds its states as the training does") {
+  const auto bytes = [](const Shape& shape, int start) {
+    Tensor tensor(DType::int8, shape);
+    int x = start;
+    for (std::int8_t& value : tensor.mutable_values<std::int8_t>()) {
+      x = (x * 37 + 11) % 201;
+      value = static_cast<std::int8_t>(x - 100);
+    }
+    return tensor;
+  };
+  for (const bool backwards : {false, true}) {
+    CAPTURE(backwards);
+    const std::int64_t count = backwards ? 2 : 1;
+    check_network({4, 2, 3}, {4, count, 2, 5}, [&](ModelBuilder& b, const std::string& in) {
+      const auto scale = [&](const char* name, float value) {
+        return b.initializer(
+            name, Tensor::of<float>({count}, std::vector<float>(std::size_t(count), value)));
+      };
+      const std::string zero = b.initializer("zero", Tensor(DType::int8, {count}));
+      const std::string y = "states";
+      b.node("DynamicQuantizeLSTM", "com.microsoft",
+             {b.node("Mul", {in, b.initializer("m", random_floats({3}, 4, 1, 2))}),
+              b.initializer("w", bytes({count, 3, 20}, 1)),
+              b.initializer("r", bytes({count, 5, 20}, 2)),
+              b.initializer("b", random_floats({count, 40}, 7, -1, 1)), "", "", "", "",
+              scale("ws", 0.01F), zero, scale("rs", 0.012F), zero},
+             {y},
+             {{"hidden_size", 5},
+              {"direction", std::string(backwards ? "bidirectional" : "forward")}});
+      return y;
+    });
+  }
+}
+
 TEST_CASE("lowered derivatives of DFT and AffineGrid follow the training") {
   // The derivative of DFT has no form before version 20.
   for (const std::int64_t onesided : {0, 1}) {
