@@ -1,5 +1,6 @@
 #include "kernels/ml/row_model.h"
 
+#include "core/stop.h"
 #include "kernels/common/element_conversion.h"
 #include "kernels/common/kernel_scratch.h"
 
@@ -42,6 +43,7 @@ graph::Kernel bind_rows(graph::BindContext& context, RowModel model, Write write
       const auto row = all.first(features);
       const auto scores = all.subspan(features, model.columns);
       for (auto r = first; r < last; ++r) {
+        checkpoint(static_cast<std::int64_t>(4 * slot));
         read(from, r * x[1], row);
         const std::size_t found = model.score(row, scores, all.last(model.scratch));
         apply(model.transform, scores);

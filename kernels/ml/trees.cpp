@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/stop.h"
 #include "kernels/common/element_conversion.h"
 
 namespace ondine::kernels {
@@ -96,6 +97,7 @@ bool Trees::holds(const Branch& branch, double x) const {
     case Compare::member:
       break;
   }
+  checkpoint((branch.last_member - branch.first_member) / 2);
   return std::find(members.begin() + branch.first_member, members.begin() + branch.last_member,
                    x) != members.begin() + branch.last_member;
 }
@@ -106,10 +108,12 @@ void Trees::evaluate(std::span<const double> x, std::span<double> scores,
   std::fill(scores.begin(), scores.end(), 0.0);
   std::fill(voted.begin(), voted.end(), 0.0);
   for (Child at : roots) {
-    while (!at.leaf) {
+    std::int64_t steps = 1;
+    for (; !at.leaf; ++steps) {
       const Branch& branch = branches[at.index];
       at = holds(branch, x[static_cast<std::size_t>(branch.feature)]) ? branch.yes : branch.no;
     }
+    checkpoint(8 * steps + static_cast<std::int64_t>(leaves[at.index].size()));
     for (const Vote& vote : leaves[at.index]) {
       double& score = scores[vote.target];
       if (aggregate == Aggregate::sum || aggregate == Aggregate::average) {
