@@ -58,7 +58,8 @@ void look();
 // every million. Every loop whose length is a product of two sizes from a file calls it with the
 // work of its inner loop, so that a deadline is kept whatever the sizes are.
 inline void checkpoint(std::int64_t work) {
-  if ((detail::work_left -= work) < 0) [[unlikely]] detail::look();
+  if ((detail::work_left -= work) < 0) [[unlikely]]
+    detail::look();
 }
 
 // Calls sort(less) for one of `before`'s kind; where there are many elements it has checkpoints.

@@ -150,7 +150,8 @@ void Call::check_dims(KeptPlan& kept) const {
     for (const ValueId id : graph_->inputs) {
       const GraphValue& input = (*graph_)[id];
       const bool is_read = kept.plan->buffer_of[static_cast<std::size_t>(id)] != no_buffer;
-      if (is_read && input.declared->element) kept.unsized.push_back({id, input.name, *input.declared});
+      if (is_read && input.declared->element)
+        kept.unsized.push_back({id, input.name, *input.declared});
     }
   }
   for (const PlannedNode& planned : kept.plan->nodes) check_subgraphs(*planned.node, sizes);

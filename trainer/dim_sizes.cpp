@@ -53,7 +53,8 @@ void DimSizes::check(std::string_view what, const std::string& name, const Type&
   check_rank(what, name, declared, actual.dims->size());
   for (std::size_t axis = 0; axis < declared.dims->size(); ++axis) {
     const Dim size = (*actual.dims)[axis];
-    if (size.known()) check_dim(what, name, axis, (*declared.dims)[axis], size.size(), Given::gives);
+    if (size.known())
+      check_dim(what, name, axis, (*declared.dims)[axis], size.size(), Given::gives);
   }
 }
 

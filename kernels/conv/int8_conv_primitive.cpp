@@ -297,8 +297,8 @@ void Int8ConvPrimitive::run_product(const Call& call, std::int64_t task, std::by
     rows.y += first * out_;
     rows.add += first;
     rows.scale += first;
-    gemm_.run({last - first, tile.size, weights_row_, a + first * weights_row_, weights_row_, packed,
-               nullptr, 0, &rows});
+    gemm_.run({last - first, tile.size, weights_row_, a + first * weights_row_, weights_row_,
+               packed, nullptr, 0, &rows});
   });
 }
 

@@ -90,9 +90,8 @@ Kernel bind(BindContext& context) {
         }
       });
       const auto better = [&](std::int64_t a, std::int64_t b) { return score[a] > score[b]; };
-      sort_checked(count, better, [&](const auto& less) {
-        std::stable_sort(order.begin(), order.end(), less);
-      });
+      sort_checked(count, better,
+                   [&](const auto& less) { std::stable_sort(order.begin(), order.end(), less); });
       for (const std::int64_t i : order) {
         if (static_cast<std::int64_t>(kept.size()) >= max_boxes) break;
         checkpoint(4 * static_cast<std::int64_t>(kept.size()) + 16);

@@ -117,6 +117,7 @@ Kernel bind_nearest(const ResizePlan& plan, const Shape& x, const Shape& y) {
   std::int64_t stride = piece;
   for (std::size_t axis = sampled; axis-- > 0;) {
     for (std::int64_t k = 0; k < y[axis]; ++k) {
+      checkpoint(8);
       const auto at = static_cast<std::size_t>(k);
       offsets[axis].push_back((plan.maps[axis] ? plan.maps[axis]->taps[at].index : k) * stride);
     }

@@ -151,6 +151,7 @@ AxisMap axis_map(const ResizeMode& mode, std::int64_t in, std::int64_t out, doub
   map.in = in;
   map.first.push_back(0);
   for (std::int64_t o = 0; o < out; ++o) {
+    checkpoint(64);
     const double at = source(mode, static_cast<double>(o), static_cast<double>(in),
                              static_cast<double>(out), scale, roi_start, roi_end);
     const bool outside = mode.coordinates == Coordinates::tf_crop_and_resize &&

@@ -181,7 +181,7 @@ struct Machine {
     for (std::size_t i = 0; i < classes; ++i) {
       for (std::size_t j = i + 1; j < classes; ++j, ++pair) {
         checkpoint(32);
-      const double p = 1 / (1 + std::exp(margins[pair] * a[pair] + b[pair]));
+        const double p = 1 / (1 + std::exp(margins[pair] * a[pair] + b[pair]));
         r[i * classes + j] = std::clamp(p, 1e-7, 1 - 1e-7);
         r[j * classes + i] = 1 - r[i * classes + j];
       }

@@ -141,9 +141,8 @@ TEST_CASE("pieces cover a range in order, and stop between") {
   const StopScope scope({&flag, {}});
   int pieces = 0;
   CHECK(code_of([&] {
-          for_pieces(1000, std::int64_t{1} << 21, [&](std::int64_t, std::int64_t) {
-            flag = ++pieces == 7;
-          });
+          for_pieces(1000, std::int64_t{1} << 21,
+                     [&](std::int64_t, std::int64_t) { flag = ++pieces == 7; });
         }) == ErrorCode::cancelled);
   CHECK(pieces == 7);
 }

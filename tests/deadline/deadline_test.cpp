@@ -52,8 +52,8 @@ Outcome run(const OpCase& one, std::chrono::milliseconds deadline) {
   const Graph graph = graph_of(one);
   std::vector<Value> feeds;
   for (const Value& value : one.inputs) {
-    const bool fed = value.kind() != Value::Kind::none &&
-                     !(value.is_tensor() && value.tensor().size() <= 16);
+    const bool fed =
+        value.kind() != Value::Kind::none && !(value.is_tensor() && value.tensor().size() <= 16);
     if (fed) feeds.push_back(value);
   }
   Outcome outcome;
@@ -86,8 +86,8 @@ TEST_CASE("every operator with a kernel says what takes it longest") {
   for (const OpDef* op : catalogue().all()) {
     if (op->bind == nullptr) continue;  // is replaced by others
     const std::string name = name_of(*op);
-    const std::size_t entries = worst_cases().count(name) + unary_operators().count(name) +
-                                linear_operators().count(name);
+    const std::size_t entries =
+        worst_cases().count(name) + unary_operators().count(name) + linear_operators().count(name);
     INFO(name);
     CHECK(entries == 1);
   }

@@ -41,7 +41,9 @@ OpCase op(std::string name, std::vector<Value> inputs, Attributes attributes = {
 std::vector<MakeCase> pooling(const std::string& name, const std::string& domain = {}) {
   constexpr std::int64_t wide = std::int64_t{1} << 22;
   return {
-      [=] { return op(name, {floats({1, 1, 2001, 2001})}, window(2001), 1, domain); },
+      [=] {
+        return op(name, {floats({1, 1, 2001, 2001})}, window(2001), 1, domain);
+      },
       // Along a line, and along columns.
       [=] {
         return op(name, {floats({1, 1, wide})}, {{"kernel_shape", Ints{wide / 2}}}, 1, domain);
@@ -63,6 +65,14 @@ std::vector<MakeCase> pooling_gradient(const std::string& name) {
     return op(name, {floats({1, 1, 2001, 2001}), shape_of({1, 1, 2001, 2001})}, window(2001), 1,
               ondine_domain);
   }};
+}
+
+Tensor identity(std::int64_t n) {
+  Tensor matrix(DType::float32, {n, n});
+  for (std::int64_t i = 0; i < n; ++i) {
+    matrix.mutable_values<float>()[static_cast<std::size_t>(i * (n + 1))] = 1;
+  }
+  return matrix;
 }
 
 // x and w of a convolution and its attributes.
@@ -98,9 +108,10 @@ std::vector<MakeCase> conv() {
               {{"dilations", Ints{9, 9}}});
   });
   cases.emplace_back([] {
-    return op("Conv", {zeros(DType::float64, {1, 2, 1001, 1001}),
-                       zeros(DType::float64, {2, 1, 1001, 1001})},
-              {{"pads", Ints{500, 500, 500, 500}}, {"group", std::int64_t{2}}});
+    return op(
+        "Conv",
+        {zeros(DType::float64, {1, 2, 1001, 1001}), zeros(DType::float64, {2, 1, 1001, 1001})},
+        {{"pads", Ints{500, 500, 500, 500}}, {"group", std::int64_t{2}}});
   });
   return cases;
 }
@@ -138,19 +149,23 @@ std::vector<MakeCase> conv_grad_weight() {
 }
 
 std::vector<MakeCase> conv_transpose() {
-  return {[] { return op("ConvTranspose", {floats({1, 1, 1001, 1001}), floats({1, 1, 1001, 1001})}); },
+  return {[] {
+            return op("ConvTranspose", {floats({1, 1, 1001, 1001}), floats({1, 1, 1001, 1001})});
+          },
           [] {
             return op("ConvTranspose", {floats({1, 2, 1001, 1001}), floats({2, 1, 1001, 1001})},
                       {{"group", std::int64_t{2}}});
           },
-          [] { return op("ConvTranspose", {floats({1, 1, 1 << 19}), floats({1, 1, 1 << 19})}); }};
+          [] {
+            return op("ConvTranspose", {floats({1, 1, 1 << 19}), floats({1, 1, 1 << 19})});
+          }};
 }
 
 OpCase quantized_conv(Shape x, Shape w, Attributes attributes) {
   const Tensor scale = Tensor::of<float>({}, {0.5F});
   const Tensor zero = Tensor::of<std::uint8_t>({}, {3});
-  return op("QLinearConv", {bytes(std::move(x)), scale, zero, bytes(std::move(w)), scale, zero,
-                            scale, zero},
+  return op("QLinearConv",
+            {bytes(std::move(x)), scale, zero, bytes(std::move(w)), scale, zero, scale, zero},
             std::move(attributes));
 }
 
@@ -272,51 +287,51 @@ const std::map<std::string, std::vector<MakeCase>>& worst_cases() {
       {"ai.ondine:ConvGradInput", conv_grad_input()},
       {"ai.ondine:ConvGradWeight", conv_grad_weight()},
       {":QLinearConv",
-       {[] { return quantized_conv({1, 2, 1001, 1001}, {2, 1, 1001, 1001},
-                                   {{"pads", Ints{500, 500, 500, 500}}, {"group", std::int64_t{2}}}); },
-        [] { return quantized_conv({1, 256, 256, 256}, {512, 256, 5, 5}, {}); },
-        [] { return quantized_conv({1, 16, 2048, 2048}, {16, 1, 7, 7}, {{"group", std::int64_t{16}}}); }}},
-      {":NonMaxSuppression",
        {[] {
-         return op("NonMaxSuppression",
-                   {floats({1, 400'000, 4}), floats({1, 1, 400'000}),
-                    Tensor::of<std::int64_t>({1}, {1'000'000})});
+          return quantized_conv({1, 2, 1001, 1001}, {2, 1, 1001, 1001},
+                                {{"pads", Ints{500, 500, 500, 500}}, {"group", std::int64_t{2}}});
+        },
+        [] {
+          return quantized_conv({1, 256, 256, 256}, {512, 256, 5, 5}, {});
+        },
+        [] {
+          return quantized_conv({1, 16, 2048, 2048}, {16, 1, 7, 7}, {{"group", std::int64_t{16}}});
+        }}},
+      {":NonMaxSuppression", {[] {
+         return op("NonMaxSuppression", {floats({1, 400'000, 4}), floats({1, 1, 400'000}),
+                                         Tensor::of<std::int64_t>({1}, {1'000'000})});
        }}},
       {":TfIdfVectorizer", {tf_idf}},
       {":GridSample", {grid_sample}},
-      {"ai.ondine:GridSampleGrad",
-       {[] {
+      {"ai.ondine:GridSampleGrad", {[] {
          OpCase one = gradient_of(grid_sample(), "GridSampleGrad", {1, 1 << 16, 16, 16});
          one.outputs = 2;
          return one;
        }}},
       {":RoiAlign", {[] { return regions("RoiAlign", 64, align); }}},
-      {"ai.ondine:RoiAlignGrad",
-       {[] { return gradient_of(regions("RoiAlign", 64, align), "RoiAlignGrad", {64, 1, 64, 64}); }}},
+      {"ai.ondine:RoiAlignGrad", {[] {
+         return gradient_of(regions("RoiAlign", 64, align), "RoiAlignGrad", {64, 1, 64, 64});
+       }}},
       {":MaxRoiPool", {[] { return regions("MaxRoiPool", 4096, roi_pool); }}},
-      {"ai.ondine:MaxRoiPoolGrad",
-       {[] {
-         return gradient_of(regions("MaxRoiPool", 4096, roi_pool), "MaxRoiPoolGrad", {4096, 1, 1, 1});
+      {"ai.ondine:MaxRoiPoolGrad", {[] {
+         return gradient_of(regions("MaxRoiPool", 4096, roi_pool), "MaxRoiPoolGrad",
+                            {4096, 1, 1, 1});
        }}},
       {"ai.ondine:DeformColumns",
        {[] { return op("DeformColumns", deformed(true), {}, 1, ondine_domain); }}},
-      {"ai.ondine:DeformColumnsGrad",
-       {[] {
+      {"ai.ondine:DeformColumnsGrad", {[] {
          return op("DeformColumnsGrad", with({floats({1, 1024 * 9, 62 * 62})}, deformed(true)), {},
                    2, ondine_domain);
        }}},
-      {":StringSplit",
-       {[] {
+      {":StringSplit", {[] {
          return op("StringSplit", {text(std::string(1 << 22, 'a'))},
                    {{"delimiter", std::string(1 << 20, 'a') + "b"}}, 2);
        }}},
-      {":StringNormalizer",
-       {[] {
+      {":StringNormalizer", {[] {
          return op("StringNormalizer", {text(std::string(1 << 24, 'a'))},
                    {{"case_change_action", std::string("UPPER")}});
        }}},
-      {":StringConcat",
-       {[] {
+      {":StringConcat", {[] {
          return op("StringConcat",
                    {Tensor::of<std::string>({1 << 13}, std::vector<std::string>(1 << 13)),
                     text(std::string(1 << 16, 'a'))});
@@ -334,57 +349,142 @@ const std::map<std::string, std::vector<MakeCase>>& worst_cases() {
           return op("Einsum", {floats({4096, 4096}), floats({4096, 4096})},
                     {{"equation", std::string("ab,bc->ac")}});
         }}},
-      {":MatMul", {[] { return op("MatMul", {floats({4096, 4096}), floats({4096, 4096})}); },
-                   [] {
-                     return op("MatMul", {zeros(DType::int32, {4096, 4096}),
-                                          zeros(DType::int32, {4096, 4096})});
-                   },
-                   [] {
-                     return op("MatMul", {zeros(DType::float64, {4096, 4096}),
-                                          zeros(DType::float64, {4096, 4096})});
-                   }}},
-      {":Gemm", {[] { return op("Gemm", {zeros(DType::int64, {64, 4096}),
-                                         zeros(DType::int64, {4096, 8192})}); }}},
-      {":Det", {[] { return op("Det", {floats({2048, 2048})}); }}},
+      {":MatMul",
+       {[] {
+          return op("MatMul", {floats({4096, 4096}), floats({4096, 4096})});
+        },
+        [] {
+          return op("MatMul",
+                    {zeros(DType::int32, {4096, 4096}), zeros(DType::int32, {4096, 4096})});
+        },
+        [] {
+          return op("MatMul",
+                    {zeros(DType::float64, {4096, 4096}), zeros(DType::float64, {4096, 4096})});
+        }}},
+      {":Gemm", {[] {
+         return op("Gemm", {zeros(DType::int64, {64, 4096}), zeros(DType::int64, {4096, 8192})});
+       }}},
+      {":Det", {[] {
+         return op("Det", {floats({2048, 2048})});
+       }}},
       {"ai.onnx.ml:SVMClassifier", {svm_classifier}},
       {"ai.onnx.ml:SVMRegressor", {svm_regressor}},
       {"ai.onnx.ml:TreeEnsemble", {tree_ensemble}},
-      {":Multinomial",
-       {[] {
+      {":Multinomial", {[] {
          return op("Multinomial", {floats({1, 1 << 16})}, {{"sample_size", std::int64_t{1} << 24}});
        }}},
-      {":TopK",
-       {[] {
+      {":TopK", {[] {
          return op("TopK", {floats({1 << 24}), Tensor::of<std::int64_t>({1}, {1 << 23})}, {}, 2);
        }}},
-      {":Unique", {[] { return op("Unique", {floats({1 << 24})}, {}, 4); },
-                   [] { return op("Unique", {floats({1 << 12, 1 << 13})}, {{"axis", std::int64_t{0}}}); }}},
-      {":CumSum",
-       {[] { return op("CumSum", {floats({1 << 26}), Tensor::of<std::int64_t>({}, {0})}); }}},
-      {":DFT",
-       {[] {
+      {":Unique",
+       {[] { return op("Unique", {floats({1 << 24})}, {}, 4); },
+        [] {
+          return op("Unique", {floats({1 << 12, 1 << 13})}, {{"axis", std::int64_t{0}}});
+        }}},
+      {":CumSum", {[] {
+         return op("CumSum", {floats({1 << 26}), Tensor::of<std::int64_t>({}, {0})});
+       }}},
+      {":DFT", {[] {
          return op("DFT", {floats({32, 1'000'003, 1}), Value(), Tensor::of<std::int64_t>({}, {1})});
        }}},
       {":Resize",
        {[] {
-          return op("Resize", {floats({1, 1, 4000, 4000}), Value(), Value(), shape_of({1, 1, 4000, 3000})},
+          return op("Resize",
+                    {floats({1, 1, 4000, 4000}), Value(), Value(), shape_of({1, 1, 4000, 3000})},
                     {{"mode", std::string("cubic")}, {"antialias", std::int64_t{1}}});
         },
         [] {
           return op("Resize", {floats({1, 1, 16}), Value(), Value(), shape_of({1, 1, 1 << 26})});
         }}},
-      {":AffineGrid",
-       {[] { return op("AffineGrid", {floats({1, 2, 3}), shape_of({1, 1, 4096, 8192})}); }}},
-      {":MelWeightMatrix",
-       {[] {
-         const auto number = [](std::int64_t n) { return Value(Tensor::of<std::int64_t>({}, {n})); };
-         return op("MelWeightMatrix",
-                   {number(4), number(1 << 24), number(1 << 20), Tensor::of<float>({}, {0}),
-                    Tensor::of<float>({}, {1000})});
+      {":AffineGrid", {[] {
+         return op("AffineGrid", {floats({1, 2, 3}), shape_of({1, 1, 4096, 8192})});
        }}},
-      {"ai.ondine:Im2Col",
+      {":MelWeightMatrix", {[] {
+         const auto number = [](std::int64_t n) {
+           return Value(Tensor::of<std::int64_t>({}, {n}));
+         };
+         return op("MelWeightMatrix", {number(4), number(1 << 24), number(1 << 20),
+                                       Tensor::of<float>({}, {0}), Tensor::of<float>({}, {1000})});
+       }}},
+      {":MaxUnpool", {[] {
+         return op("MaxUnpool", {floats({1, 1, 1 << 26}), zeros(DType::int64, {1, 1, 1 << 26})},
+                   {{"kernel_shape", Ints{1}}});
+       }}},
+      {"ai.ondine:Cofactor",
        {[] {
-         return op("Im2Col", {floats({1, 1, 600, 600}), shape_of({300, 300})}, {}, 1, ondine_domain);
+          return op("Cofactor", {floats({2048, 2048})}, {}, 1, ondine_domain);
+        },
+        [] { return op("Cofactor", {identity(1500)}, {}, 1, ondine_domain); }}},
+      {"com.microsoft:Inverse",
+       {[] { return op("Inverse", {identity(2048)}, {}, 1, "com.microsoft"); }}},
+      {"ai.ondine:DeformColumnsGradGrad", {[] {
+         return op("DeformColumnsGradGrad",
+                   with({floats({1, 1024, 64, 64}), floats({1, 18, 62, 62}), Value(),
+                         floats({1, 1024 * 9, 62 * 62})},
+                        deformed(true)),
+                   {}, 3, ondine_domain);
+       }}},
+      {"ai.ondine:GridSampleGradGrad", {[] {
+         OpCase one = gradient_of(grid_sample(), "GridSampleGradGrad", {1, 1 << 16, 16, 16});
+         one.inputs.insert(one.inputs.begin(),
+                           {floats({1, 1 << 16, 4, 4}), floats({1, 16, 16, 2})});
+         one.outputs = 3;
+         return one;
+       }}},
+      {"ai.ondine:LinearRecurrence", {[] {
+         return op("LinearRecurrence",
+                   {floats({1 << 26}), floats({1 << 26}), Tensor::of<std::int64_t>({}, {0})}, {}, 1,
+                   ondine_domain);
+       }}},
+      {":CumProd", {[] {
+         return op("CumProd", {floats({1 << 26}), Tensor::of<std::int64_t>({}, {0})});
+       }}},
+      {"ai.ondine:MatMulT", {[] {
+         return op("MatMulT", {floats({4096, 4096}), floats({4096, 4096})},
+                   {{"transB", std::int64_t{1}}}, 1, ondine_domain);
+       }}},
+      {"ai.ondine:ResizeGrad", {[] {
+         return op("ResizeGrad",
+                   {floats({1, 1, 4000, 3000}), Value(), Value(), shape_of({1, 1, 4000, 3000}),
+                    shape_of({1, 1, 4000, 4000})},
+                   {{"mode", std::string("cubic")}, {"antialias", std::int64_t{1}}}, 1,
+                   ondine_domain);
+       }}},
+      {":Hardmax", {[] { return op("Hardmax", {floats({1 << 27})}); }}},
+      {":ArgMax", {[] { return op("ArgMax", {floats({1 << 28})}); }}},
+      {":Range", {[] {
+         return op("Range", {Tensor::of<float>({}, {0}), Tensor::of<float>({}, {1 << 26}),
+                             Tensor::of<float>({}, {1})});
+       }}},
+      {"ai.ondine:AffineGridGrad", {[] {
+         return op("AffineGridGrad", {floats({1, 4096, 8192, 2})}, {}, 1, ondine_domain);
+       }}},
+      {":SplitToSequence", {[] { return op("SplitToSequence", {floats({1 << 20})}); }}},
+      {":RandomNormal", {[] {
+         return op("RandomNormal", {}, {{"shape", Ints{1 << 26}}});
+       }}},
+      {":NonZero", {[] { return op("NonZero", {floats({1 << 27})}); }}},
+      {":Compress", {[] {
+         Tensor all = zeros(DType::boolean, {1 << 26});
+         for (bool& one : all.mutable_values<bool>()) one = true;
+         return op("Compress", {floats({1 << 26}), std::move(all)});
+       }}},
+      {"ai.onnx.ml:LinearClassifier", {[] {
+         return op("LinearClassifier", {floats({1 << 18, 1024})},
+                   {{"coefficients", std::vector<float>(1024 * 64)},
+                    {"intercepts", std::vector<float>(64)},
+                    {"classlabels_ints", Ints(64)}},
+                   2, ml_domain);
+       }}},
+      {":Softmax", {[] {
+         return op("Softmax", {floats({16, 1 << 22})});
+       }}},
+      {":LSTM", {[] {
+         return op("LSTM", {floats({512, 64, 512}), floats({1, 2048, 512}), floats({1, 2048, 512})},
+                   {{"hidden_size", std::int64_t{512}}}, 3);
+       }}},
+      {"ai.ondine:Im2Col", {[] {
+         return op("Im2Col", {floats({1, 1, 1000, 1000}), shape_of({8, 8})}, {}, 1, ondine_domain);
        }}},
   };
   return cases;

@@ -18,8 +18,9 @@ using MakeCase = std::function<OpCase()>;
 const std::map<std::string, std::vector<MakeCase>>& worst_cases();
 // Element by element; run on one large tensor of float.
 const std::set<std::string>& unary_operators();
-// Work that is proportional to the elements of inputs and outputs, or done by other operators
-// (bodies of loops, expansions at run time).
+// Work that is proportional to the elements of inputs and outputs, that is done by the bodies of
+// loops, or that shares the loops of an operator with a case: fused and quantized products and
+// convolutions.
 const std::set<std::string>& linear_operators();
 
 // Zeros that take no memory until they are written.

@@ -163,10 +163,10 @@ TEST_CASE("outputs have the fixed dims and the rank that the model declares") {
 
 TEST_CASE("elements of a fed sequence have the sizes that outputs give") {
   const TypeDef element = floats("", {named("N")}).type;
-  const ModelDef model = model_of(
-      {holding(TypeKind::sequence, "s", element), floats("x", {{}})},
-      {floats("y", {named("N")}), tensor_value("n", DType::int64, {})},
-      {node("Relu", {"x"}, {"y"}), node("SequenceLength", {"s"}, {"n"})});
+  const ModelDef model =
+      model_of({holding(TypeKind::sequence, "s", element), floats("x", {{}})},
+               {floats("y", {named("N")}), tensor_value("n", DType::int64, {})},
+               {node("Relu", {"x"}, {"y"}), node("SequenceLength", {"s"}, {"n"})});
   infer(model, {{"s", Value::sequence({vector_of(2), vector_of(2)})}, {"x", vector_of(2)}});
   refuse(model, {{"s", Value::sequence({vector_of(2), vector_of(3)})}, {"x", vector_of(2)}},
          "has 3 for dim 'N'");

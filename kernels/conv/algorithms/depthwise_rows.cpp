@@ -73,19 +73,19 @@ class DepthwiseRowsConv final : public DepthwiseConv<T> {
   void convolve(const T* x, const T* dy, const T* w, T bias, T* result, std::byte* slot) const {
     const bool forward = direction_ == ConvDirection::forward;
     const Index width = forward ? plane_.out_w : plane_.in_w;
-    for_pieces(forward ? plane_.out_h : plane_.in_h, 1 + width * taps_ / 64,
-               [&](Index first, Index last) {
-                 ConvPlane band = plane_;
-                 if (forward) {
-                   band.out_h = last - first;
-                   band.pad_h -= first * plane_.stride_h;
-                   table_.forward(band, x, w, bias, this->activation_, result + first * width, slot);
-                 } else {
-                   band.in_h = last - first;
-                   band.pad_h += first;
-                   table_.backward_data(band, dy, w, bias, result + first * width, slot);
-                 }
-               });
+    for_pieces(
+        forward ? plane_.out_h : plane_.in_h, 1 + width * taps_ / 64, [&](Index first, Index last) {
+          ConvPlane band = plane_;
+          if (forward) {
+            band.out_h = last - first;
+            band.pad_h -= first * plane_.stride_h;
+            table_.forward(band, x, w, bias, this->activation_, result + first * width, slot);
+          } else {
+            band.in_h = last - first;
+            band.pad_h += first;
+            table_.backward_data(band, dy, w, bias, result + first * width, slot);
+          }
+        });
   }
 
   void backward_weights(const ConvArgs<T>& args, Index channel, std::byte* slot) const {

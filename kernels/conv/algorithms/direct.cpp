@@ -57,7 +57,8 @@ class DirectConv final : public ConvAlgorithm<T> {
       const Index row = d_.inner * taps_;  // weights of a channel
       const Index plane = volume(d_.out);
       // In whole panels.
-      const Index most = std::max<Index>(1, most_work / (row * plane * direct_.rows)) * direct_.rows;
+      const Index most =
+          std::max<Index>(1, most_work / (row * plane * direct_.rows)) * direct_.rows;
       for (Index first = 0; first < d_.outer; first += most) {
         const Index channels = std::min(most, d_.outer - first);
         checkpoint(channels * row * plane / 8);

@@ -23,10 +23,8 @@ void run_checked(const GemmKernels<T>& gemm, const GemmCall<T>& whole, void* scr
   constexpr Index most = Index{1} << 27;  // multiplications
   // Columns that are packed stay together.
   const Index columns =
-      whole.b_packed ? whole.n
-                     : std::min(whole.n, std::max<Index>(64, most / (256 * whole.k)));
-  const Index rows =
-      std::min(whole.m, std::max<Index>(64, most / (columns * whole.k) / 64 * 64));
+      whole.b_packed ? whole.n : std::min(whole.n, std::max<Index>(64, most / (256 * whole.k)));
+  const Index rows = std::min(whole.m, std::max<Index>(64, most / (columns * whole.k) / 64 * 64));
   for (Index i = 0; i < whole.m; i += rows) {
     for (Index j = 0; j < whole.n; j += columns) {
       GemmCall<T> call = whole;
@@ -82,7 +80,13 @@ class Im2colConv final : public ConvAlgorithm<T> {
     rows_ = even_chunk(out_group_, 512);
     row_blocks_ = divide_up(out_group_, rows_);
     join_images();
-    tile_ = round_up(even_chunk(images_ * out_plane_, limits.positions), limits.unit);
+    // Few positions of windows that have very many taps, which are gathered without a checkpoint.
+    constexpr Index most = Index{1} << 22;
+    const Index fitting =
+        std::max(limits.unit, most / (channels_ * taps_) / limits.unit * limits.unit);
+    images_ = std::min(images_, std::max<Index>(1, fitting / out_plane_));
+    tile_ = round_up(even_chunk(images_ * out_plane_, std::min(limits.positions, fitting)),
+                     limits.unit);
     tiles_ = divide_up(images_ * out_plane_, tile_);
     set_tasks();
     const Index columns = channels_ * taps_ * tile_ + (packs_ ? 64 : 0);
