@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "core/message.h"
+#include "core/stop.h"
 
 namespace ondine::kernels {
 
@@ -96,6 +97,7 @@ bool Forest::takes_first(const Record& record, double x) const {
       break;
   }
   const auto range = std::bit_cast<Range>(record.split);
+  checkpoint((range.last - range.first) / 2);
   const auto end = members_.begin() + range.last;
   return std::find(members_.begin() + range.first, end, x) != end;
 }
@@ -105,7 +107,8 @@ void Forest::walk(Walks& walks) const {
   constexpr std::uint32_t first_leaf = place_of(Kind::vote);
   constexpr std::uint32_t feature_mask = place_of(Kind{1}) - 1;
   const Record* const records = records_.data();
-  for (bool all_leaves = false; !all_leaves;) {
+  std::int64_t steps = 0;
+  for (bool all_leaves = false; !all_leaves; ++steps) {
     all_leaves = true;
     for (std::size_t k = 0; k < lanes; ++k) {
       const Record& record = records[walks.at[k]];
@@ -117,15 +120,18 @@ void Forest::walk(Walks& walks) const {
       all_leaves &= is_leaf;
     }
   }
+  checkpoint(steps * static_cast<std::int64_t>(4 * lanes));
 }
 
 void Forest::walk_any(Walks& walks) const {
   for (std::size_t k = 0; k < lanes; ++k) {
     const Record* record = &records_[walks.at[k]];
-    while (kind_of(*record) < Kind::vote) {
+    std::int64_t steps = 1;
+    for (; kind_of(*record) < Kind::vote; ++steps) {
       const double x = walks.x[k][record->place & (place_of(Kind{1}) - 1)];
       record = &records_[record->next + (takes_first(*record, x) ? 0 : 1)];
     }
+    checkpoint(8 * steps);
     walks.at[k] = static_cast<std::uint32_t>(record - records_.data());
   }
 }
@@ -147,6 +153,7 @@ void Forest::add(std::uint32_t target, double weight, double* scores, double* vo
 void Forest::vote(const Record& leaf, double* scores, double* voted) const {
   if (kind_of(leaf) == Kind::vote) return add(leaf.next, leaf.split, scores, voted);
   const auto range = std::bit_cast<Range>(leaf.split);
+  checkpoint(range.last - range.first);
   for (std::uint32_t i = range.first; i < range.last; ++i) {
     add(votes_[i].target, votes_[i].weight, scores, voted);
   }

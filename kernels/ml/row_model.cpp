@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/stop.h"
 #include "kernels/common/element_conversion.h"
 #include "kernels/common/kernel_scratch.h"
 #include "kernels/common/scratch_pool.h"
@@ -53,6 +54,7 @@ void score_block(KernelContext& call, const RowModel& model, const BlockMemory& 
     model.score_rows({x, features, scores, all.subspan(x.size() + scores.size(), scores.size())});
   }
   for (std::size_t r = 0; r < rows; ++r) {
+    checkpoint(static_cast<std::int64_t>(4 * (features + 2 * columns + model.scratch)));
     const auto row = scores.subspan(r * columns, columns);
     std::size_t found = 0;
     if (model.score) {

@@ -18,6 +18,7 @@ class SumLines final : public PoolAlgorithm<T> {
         const WindowCounts<T> counts(this->desc_, from, row.out_w);
         for_output_rows(s, [&](std::int64_t od, std::int64_t oh, std::int64_t output) {
           const Lines lines = lines_at(s, oh);
+          checkpoint((lines.count + row.kernel) * (row.out_w + pool_padding));
           if (lines.count > 0 && row.kernel > 0) {
             this->set_.pool->sum_window(row, plane + lines.first, lines.step, lines.count, sums);
           } else {

@@ -18,7 +18,9 @@ class SumRows final : public PoolAlgorithm<T> {
         for_output_rows(s, [&](std::int64_t od, std::int64_t oh, std::int64_t output) {
           std::fill_n(sums, row.out_w + pool_padding, T{0});
           for_rows_at(s, od, oh, [&](std::int64_t offset) {
-            this->set_.pool->sum_line(row, args.x + i * this->in_plane() + offset, sums);
+            for_taps(row, [&](const PoolRow& part) {
+              this->set_.pool->sum_line(part, args.x + i * this->in_plane() + offset, sums);
+            });
           });
           counts.divide(od, oh, sums, args.result + i * this->out_plane() + output + from);
         });
@@ -43,7 +45,9 @@ class SpreadRows final : public PoolAlgorithm<T> {
         for_output_rows(s, [&](std::int64_t od, std::int64_t oh, std::int64_t output) {
           counts.divide(od, oh, args.dy + i * this->out_plane() + output + from, shares);
           for_rows_at(s, od, oh, [&](std::int64_t offset) {
-            this->set_.pool->spread_line(row, shares, dx + offset);
+            for_taps(row, [&](const PoolRow& part) {
+              this->set_.pool->spread_line(part, shares, dx + offset);
+            });
           });
         });
       });

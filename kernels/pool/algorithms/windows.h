@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/stop.h"
 #include "kernels/common/grain.h"
 #include "kernels/pool/algorithms/algorithms.h"
 #include "kernels/simd/pool/pool_table.h"
@@ -69,6 +70,17 @@ void for_parts(const PoolShape& s, std::int64_t columns, Body&& body) {
     body(from, PoolRow{s.in[2], count, taps.last - taps.first, s.stride[2], s.dilation[2],
                        -start - taps.first * s.dilation[2]});
   }
+}
+
+// body(row with some of the taps) for parts of a row's windows, in the order of the taps.
+template <class Body>
+void for_taps(const PoolRow& row, Body&& body) {
+  for_pieces(row.kernel, row.out_w, [&](std::int64_t first, std::int64_t last) {
+    PoolRow part = row;
+    part.kernel = last - first;
+    part.pad -= first * row.dilation;
+    body(part);
+  });
 }
 
 inline std::int64_t pool_grain(const PoolShape& s) {
