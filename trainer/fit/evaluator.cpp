@@ -32,6 +32,17 @@ bool is_label(const Scoring& scoring, const std::string& name) {
 
 }  // namespace
 
+std::vector<std::string> target_inputs(const Model& model, std::size_t algorithm) {
+  const std::vector<PortInfo> main = model.inputs();
+  std::vector<std::string> names;
+  for (const PortInfo& port : model.algorithm(algorithm).inputs) {
+    const bool is_main = std::any_of(main.begin(), main.end(),
+                                     [&](const PortInfo& one) { return one.name == port.name; });
+    if (!is_main) names.push_back(port.name);
+  }
+  return names;
+}
+
 bool add_confusion(Scoring& scoring, bool wanted) {
   const bool is_there = std::find(scoring.metrics.begin(), scoring.metrics.end(),
                                   confusion_metric) != scoring.metrics.end();
@@ -80,7 +91,8 @@ Evaluation evaluate(const Model& model, const Dataset& data, const EvaluateOptio
     if (reports) require_writable(options.report);
     const bool asked = fit::add_confusion(*scoring, reports);
     fit::WorstErrors worst;
-    Feeder feeder(fit::with_labels(model.inputs(), *scoring), data, options.map);
+    Feeder feeder(fit::with_labels(model.inputs(), *scoring), data, options.map,
+                  {.targets = {scoring->label.name}});
     fit::Scores scores(*scoring);
     const std::vector<std::string> fetches{scoring->output};
     Evaluation result;

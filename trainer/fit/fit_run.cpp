@@ -68,7 +68,8 @@ FitRun::FitRun(Session& session, const Dataset& training, const Dataset& validat
     return std::any_of(constants_.begin(), constants_.end(),
                        [&](const NamedValue& one) { return one.first == port.name; });
   });
-  feeder_.emplace(fed, training, options_.map);
+  feeder_.emplace(fed, training, options_.map,
+                  FeedRoles{.targets = target_inputs(*session.model, options_.algorithm)});
   fed_ = !feeder_->inputs().empty();
   // Without data an epoch is one step.
   rows_ = fed_ ? feeder_->size() : training.empty() ? options_.batch_size : training.rows();

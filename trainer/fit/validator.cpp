@@ -38,7 +38,8 @@ Validator::Validator(const Model& model, const Dataset& data, const TrainerOptio
     : algorithm_(options.algorithm),
       batch_size_(std::max(options.batch_size, evaluation_batch)),
       constants_(constants),
-      feeder_(without(model.algorithm(options.algorithm).inputs, constants), data, options.map) {
+      feeder_(without(model.algorithm(options.algorithm).inputs, constants), data, options.map,
+              {.targets = target_inputs(model, options.algorithm)}) {
   const std::vector<std::string>& evaluated = ModelAccess::evaluated(model, algorithm_);
   for (const std::string& name : metric_names(model, algorithm_)) {
     if (contains(evaluated, name)) metrics_.push_back(name);
