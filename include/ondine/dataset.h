@@ -143,7 +143,8 @@ class ONDINE_API Dataset {
   const std::optional<TextOptions>& text() const;
   // What a person should know of the training part, for example how many recordings are resampled.
   std::vector<std::string> notes() const;
-  // Columns of the training part with rows() rows as they are stored: name, element type and dims, the first -1.
+  // Columns of the training part with rows() rows as they are stored: name, element type and dims,
+  // the first -1.
   std::vector<PortInfo> columns() const;
 
   // The training part in batches, for example
