@@ -86,6 +86,7 @@ std::vector<fs::path> data_files(std::span<const fs::path> places) {
     std::vector<fs::path> inside;
     for (const std::string& name : names) {
       const fs::path file = place / name;
+      if (name.starts_with('.')) continue;  // macOS leaves "._x.npy" beside x.npy
       if (is_data_file(file) && fs::is_regular_file(file, error)) inside.push_back(file);
     }
     if (inside.empty()) data::refuse_folder(place, names);

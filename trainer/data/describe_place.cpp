@@ -138,9 +138,10 @@ void refuse_folder(const fs::path& folder, const std::vector<std::string>& names
   constexpr int levels = 4;
   const std::string place = quoted(folder.string());
   if (const std::string deep = find_below(folder, levels); !deep.empty()) {
+    const bool is_deep = std::count(deep.begin(), deep.end(), '/') > 1;
     fail(ErrorCode::mismatch, "no data in folder ", place, ": ", quoted(deep),
-         " lies too deep; the files of a class lie in one folder, FOLDER/CLASS/FILE or "
-         "FOLDER/train/CLASS/FILE");
+         is_deep ? " lies too deep" : " does not lie in the folder of a class",
+         "; the files of a class are FOLDER/CLASS/FILE or FOLDER/train/CLASS/FILE");
   }
   std::vector<std::string> shown = names;
   std::erase_if(shown, [](const std::string& name) { return name.starts_with('.'); });

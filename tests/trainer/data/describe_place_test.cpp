@@ -69,6 +69,9 @@ TEST_CASE("a folder without data says where it is, or what the folder holds") {
   places.write("pets/dog/2020/1.bmp", image);
   CHECK_THAT(Places::refusal({places.folder / "pets"}),
              Contains("'cat/2020/1.bmp' lies too deep") && Contains("FOLDER/CLASS/FILE"));
+  places.write("flat/train/1.bmp", image);
+  CHECK_THAT(Places::refusal({places.folder / "flat"}),
+             Contains("'train/1.bmp' does not lie in the folder of a class"));
   places.write("tables/b.CSV", "a,b\n1,2\n");
   CHECK_THAT(Places::refusal({places.folder / "tables"}),
              Contains("name its files, for example") && Contains("b.CSV"));
@@ -84,6 +87,7 @@ TEST_CASE("arrays are found by their extension in capitals, in files and folders
   save_array(places.folder / "x.npy", Tensor(DType::float32, {2, 3}));
   fs::create_directories(places.folder / "arrays");
   fs::rename(places.folder / "x.npy", places.folder / "arrays/X_TRAIN.NPY");
+  places.write("arrays/._X_TRAIN.NPY", "of another system");
   CHECK(Dataset::open(places.folder / "arrays").rows() == 2);
   CHECK(load_arrays(places.folder / "arrays/X_TRAIN.NPY")[0].first == "X_TRAIN");
 }
