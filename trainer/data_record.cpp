@@ -56,7 +56,7 @@ RecordedFeeder recorded_feeder(const Model& model, std::span<const PortInfo> inp
   return guard_memory("read the data", [&]() -> RecordedFeeder {
     const DataRecord record = data_record(model);
     fit::require_recorded(record, data);
-    return {Feeder(inputs, data, fit::recorded_map(record, inputs, data, map)),
+    return {fit::make_feeder(record, inputs, data, map),
             fit::input_notes(record, inputs, data, map)};
   });
 }

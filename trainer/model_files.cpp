@@ -94,8 +94,8 @@ void Model::save_checkpoint(const std::filesystem::path& file, const TrainingCur
     checkpoint.cursor = cursor;
     checkpoint.properties = copy_of(properties);
     if (graph::has_record(impl_->def.metadata)) {
-      checkpoint.properties.emplace_back(
-          graph::record_key, graph::to_json(graph::read_record(impl_->def.metadata)));
+      checkpoint.properties.emplace_back(graph::record_key,
+                                         graph::to_json(graph::read_record(impl_->def.metadata)));
     }
     PosixFileSystem files;
     ondine::save_checkpoint(files, file, checkpoint);

@@ -91,6 +91,8 @@ struct DatasetOptions {
   // Decodes every image and recording once and leaves out those that are broken, instead of failing
   // when one of them is taken.
   bool skip_broken = false;
+  // Lists of files may name files outside their own folder, by absolute paths and "..".
+  bool outside_files = false;
   int threads = 0;  // that decode images and recordings; 0: one for each processor
   TextOptions text = {};
   AudioOptions audio = {};
@@ -124,7 +126,8 @@ class ONDINE_API Dataset {
   //   T], [N, 1, T] or [N, T, 1] takes the samples, in -1..1 in floating point, in -32768..32767 in
   //   int16: the first T of a recording, followed by zeros where it is shorter.
   // - .csv and .tsv files with a header whose first row names an image file in some column: the
-  //   images (paths are relative to the file's folder) and the target, as below.
+  //   images (paths are relative to the file's folder and stay below it, see outside_files) and the
+  //   target, as below.
   // - .csv and .tsv files with a header; the words that load_splits knows tell validation data.
   //   Columns "features" [N, F], the numbers of every column but the target, and the target by its
   //   name: integers, floating point numbers or, for any other text, positions in classes().
@@ -144,7 +147,7 @@ class ONDINE_API Dataset {
   static Dataset from(NamedValues train, NamedValues validation = {},
                       const DatasetOptions& options = {});
 
-  // Rows of the training part. Error(mismatch) when its columns differ.
+  // Rows of the training part; where its columns differ, of those with the most elements.
   std::uint64_t rows() const;
   bool empty() const;          // the training part has no columns
   Dataset train() const;       // without the validation part
@@ -178,7 +181,8 @@ class ONDINE_API Dataset {
   const std::optional<TextOptions>& text() const;
   // What a person should know of the training part, for example how many recordings are resampled.
   std::vector<std::string> notes() const;
-  // Columns of the training part as they are stored: name, element type and dims, the first -1.
+  // Columns of the training part with rows() rows as they are stored: name, element type and dims,
+  // the first -1.
   std::vector<PortInfo> columns() const;
 
   // The training part in batches, for example

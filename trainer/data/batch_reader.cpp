@@ -29,7 +29,8 @@ std::vector<RowSource> BatchReader::sources_of(const Feeder& feeder) {
   std::vector<RowSource> sources;
   for (std::size_t i = 0; i < feeder.sources_.size(); ++i) {
     const Feeder::Source& one = feeder.sources_[i];
-    sources.push_back({feeder.feeds_[i].first, one.column, {one.dtype, one.row_dims}});
+    sources.push_back(
+        {feeder.feeds_[i].first, one.column, {one.dtype, one.row_dims, one.is_scaled}});
   }
   return sources;
 }

@@ -22,12 +22,14 @@ std::vector<std::int64_t> require_fit(const PortInfo& input, const data::Column&
   return std::move(*dims);
 }
 
-std::string describe(const std::vector<ColumnRef>& columns) {
+// "; the data has: ..."
+std::string describe(const Dataset::Part& part) {
   std::string text;
-  for (const ColumnRef& column : columns) {
+  for (const ColumnRef& column : part.columns) {
     text += (text.empty() ? "" : ", ") + quoted(column->name()) + " " + column->describe();
   }
-  return text;
+  return (text.empty() ? "; this part of the data is empty" : "; the data has: " + text) +
+         data::describe(part.left_out);
 }
 
 // The column's labels as probabilities, where that fits; nullptr elsewhere.
@@ -37,6 +39,12 @@ ColumnRef as_probabilities(const PortInfo& input, const data::Column& column) {
                           input.dims->back() > 1;
   if (!takes_them || !column.labels()) return nullptr;
   return data::one_hot_column(column, input.dims->back());
+}
+
+// The column in another form, where that fits.
+ColumnRef in_other_form(const PortInfo& input, const data::Column& column) {
+  if (ColumnRef labels = as_probabilities(input, column)) return labels;
+  return column.exact(input);
 }
 
 ColumnRef find_column(const std::vector<ColumnRef>& columns, std::string_view name) {
@@ -53,8 +61,8 @@ bool is_open(const std::vector<std::int64_t>& dims) {
 // The columns of the inputs; nullptr where an input with a default stays without.
 class Assignment {
  public:
-  Assignment(std::span<const PortInfo> inputs, const std::vector<ColumnRef>& columns)
-      : inputs_(inputs), columns_(columns), chosen_(inputs.size()) {}
+  Assignment(std::span<const PortInfo> inputs, const Dataset::Part& part)
+      : inputs_(inputs), part_(part), columns_(part.columns), chosen_(inputs.size()) {}
 
   std::vector<ColumnRef> make(const ArrayMap& map) {
     for (std::size_t i = 0; i < inputs_.size(); ++i) choose_by_name(i, map);
@@ -81,8 +89,7 @@ class Assignment {
       if (input != inputs_[i].name) continue;
       const ColumnRef column = find_column(columns_, array);
       if (column == nullptr) {
-        fail(ErrorCode::mismatch, "there is no array ", quoted(array),
-             "; the data has: ", describe(columns_));
+        fail(ErrorCode::mismatch, "there is no array ", quoted(array), describe(part_));
       }
       choose(i, column);
     }
@@ -91,40 +98,53 @@ class Assignment {
     }
     if (chosen_[i] == nullptr) return;
     if (!chosen_[i]->fit(inputs_[i])) {
-      if (ColumnRef labels = as_probabilities(inputs_[i], *chosen_[i])) chosen_[i] = labels;
+      if (ColumnRef other = in_other_form(inputs_[i], *chosen_[i])) chosen_[i] = other;
     }
     require_fit(inputs_[i], *chosen_[i]);
   }
 
   void choose_by_fit(std::size_t i) {
-    std::vector<ColumnRef> fitting;
     std::string hint;
+    std::vector<ColumnRef> fitting = find_fitting(inputs_[i], true, hint);
+    // Its rows are refused with a message of their own.
+    if (fitting.empty()) fitting = find_fitting(inputs_[i], false, hint);
+    if (fitting.size() != 1) {
+      fail(ErrorCode::mismatch, fitting.empty() ? "no array fits" : "several arrays fit", " input ",
+           quoted(inputs_[i].name), " of type ", inputs_[i].type, describe(part_),
+           fitting.empty() ? hint : "");
+    }
+    choose(i, fitting[0]);
+  }
+
+  // The columns left that fit, in another form only where none does as it is. `alike`: with as many
+  // rows as the data.
+  std::vector<ColumnRef> find_fitting(const PortInfo& input, bool alike, std::string& hint) const {
+    std::vector<ColumnRef> fitting;
+    std::vector<ColumnRef> others;
     for (const ColumnRef& column : columns_) {
-      if (used_.contains(column->name())) continue;
-      if (column->fit(inputs_[i])) {
-        fitting.push_back(column);
-      } else if (hint.empty()) {
-        hint = column->hint(inputs_[i]);
+      if (used_.contains(column->name()) || (column->rows() == part_.stored_rows()) != alike) {
+        continue;
       }
+      if (column->fit(input)) {
+        fitting.push_back(column);
+        continue;
+      }
+      if (hint.empty()) hint = column->hint(input);
+      others.push_back(column);
     }
     if (fitting.empty()) {
-      for (const ColumnRef& column : columns_) {
-        if (used_.contains(column->name())) continue;
-        if (ColumnRef labels = as_probabilities(inputs_[i], *column)) fitting.push_back(labels);
+      for (const ColumnRef& column : others) {
+        if (ColumnRef other = in_other_form(input, *column)) fitting.push_back(other);
       }
     }
     if (fitting.size() > 1) {
       std::erase_if(fitting, [](const ColumnRef& column) { return column->is_label(); });
     }
-    if (fitting.size() != 1) {
-      fail(ErrorCode::mismatch, fitting.empty() ? "no array fits" : "several arrays fit", " input ",
-           quoted(inputs_[i].name), " of type ", inputs_[i].type,
-           "; the data has: ", describe(columns_), fitting.empty() ? hint : "");
-    }
-    choose(i, fitting[0]);
+    return fitting;
   }
 
   std::span<const PortInfo> inputs_;
+  const Dataset::Part& part_;
   const std::vector<ColumnRef>& columns_;
   std::vector<ColumnRef> chosen_;
   std::set<std::string, std::less<>> used_;
@@ -132,13 +152,15 @@ class Assignment {
 
 }  // namespace
 
-Feeder::Feeder(std::span<const PortInfo> inputs, const Dataset& data, const ArrayMap& map)
+Feeder::Feeder(std::span<const PortInfo> inputs, const Dataset& data, const ArrayMap& map,
+               const FeedRoles& roles)
     : part_(data.train_) {
   guard_memory("read the data", [&] {
-    const std::vector<ColumnRef> chosen = Assignment(inputs, part_->columns).make(map);
+    const std::vector<ColumnRef> chosen = Assignment(inputs, *part_).make(map);
     for (std::size_t i = 0; i < inputs.size(); ++i) {
-      if (chosen[i] != nullptr) add(inputs[i], chosen[i]);
+      if (chosen[i] != nullptr) add(inputs[i], chosen[i], roles);
     }
+    if (!roles.scaled) scale_alike();
     if (part_->rows && !sources_.empty()) size_ = part_->rows->size();
   });
 }
@@ -146,17 +168,32 @@ Feeder::Feeder(std::span<const PortInfo> inputs, const Dataset& data, const Arra
 Feeder::Feeder(std::span<const PortInfo> inputs, const NamedValues& arrays, const ArrayMap& map)
     : Feeder(inputs, guard_memory("read the data", [&] { return Dataset::from(arrays); }), map) {}
 
-void Feeder::add(const PortInfo& input, const ColumnRef& column) {
+// What is compared with an image, as in an autoencoder, has its scale.
+void Feeder::scale_alike() {
+  for (const Source& scaled : sources_) {
+    if (!scaled.is_scaled) continue;
+    for (Source& one : sources_) {
+      if (one.column == scaled.column && data::find_pixel_copy(one.dtype)) one.is_scaled = true;
+    }
+  }
+}
+
+void Feeder::add(const PortInfo& input, const ColumnRef& column, const FeedRoles& roles) {
   std::vector<std::int64_t> dims = require_fit(input, *column);
   if (!sources_.empty() && column->rows() != size_) {
     fail(ErrorCode::mismatch, "input ", quoted(feeds_[0].first), " has ", size_, " rows, input ",
          quoted(input.name), " has ", column->rows());
   }
   size_ = column->rows();
+  if (part_->rows && size_ != part_->stored_rows()) {
+    fail(ErrorCode::mismatch, "array ", quoted(column->name()), " has ", size_,
+         " rows, the data of which a part was chosen has ", part_->stored_rows());
+  }
   if (input.dims && !input.dims->empty() && input.dims->front() >= 0) {
     fixed_batch_ = static_cast<std::uint64_t>(input.dims->front());
   }
-  sources_.push_back({column, input.dtype, std::move(dims)});
+  const bool is_scaled = data::are_pixels(*column, input, dims, roles);
+  sources_.push_back({column, input.dtype, std::move(dims), is_scaled});
   feeds_.emplace_back(input.name, Value());
 }
 
@@ -183,7 +220,7 @@ std::span<const NamedValue> Feeder::take(std::span<const std::uint64_t> rows) {
       if (!feed.is_tensor() || !(feed.tensor().shape() == shape)) {
         feed = Tensor(sources_[i].dtype, shape);
       }
-      const data::RowType type{sources_[i].dtype, std::move(dims)};
+      const data::RowType type{sources_[i].dtype, std::move(dims), sources_[i].is_scaled};
       sources_[i].column->copy(rows, type, static_cast<std::byte*>(feed.tensor().mutable_data()));
     }
     return feeds_;
@@ -193,6 +230,16 @@ std::span<const NamedValue> Feeder::take(std::span<const std::uint64_t> rows) {
 bool Feeder::has_own_sizes() const noexcept {
   return std::any_of(sources_.begin(), sources_.end(),
                      [](const Source& source) { return is_open(source.row_dims); });
+}
+
+std::vector<std::string> Feeder::scaled() const {
+  return guard_memory("take a batch", [&] {
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < sources_.size(); ++i) {
+      if (sources_[i].is_scaled) names.push_back(feeds_[i].first);
+    }
+    return names;
+  });
 }
 
 std::vector<std::string> Feeder::inputs() const {

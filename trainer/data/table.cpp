@@ -1,14 +1,14 @@
 #include "trainer/data/table.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "core/message.h"
-#include "trainer/data/csv.h"
-#include "trainer/data/open_data.h"
 #include "trainer/data/split_words.h"
 #include "trainer/data/table_columns.h"
 #include "trainer/data/targets.h"
+#include "trainer/data/text_file.h"
 
 namespace ondine::data {
 namespace {
@@ -25,8 +25,9 @@ struct Table {
 
 class TableReader {
  public:
-  TableReader(const DatasetOptions& options, std::string file) : options_(options) {
-    table_.targets.begin(std::move(file));
+  TableReader(const DatasetOptions& options, const fs::path& file)
+      : options_(options), file_(file) {
+    table_.targets.begin(file.string());
   }
 
   void take(std::span<const std::string> fields, std::uint64_t line) {
@@ -58,6 +59,10 @@ class TableReader {
     names_.assign(fields.begin(), fields.end());
     const std::set<std::string> distinct(names_.begin(), names_.end());
     if (distinct.size() != names_.size()) fail(ErrorCode::corrupt, "two columns have one name");
+    if (options_.use != DataUse::inference && names_.size() < 2) {
+      fail(ErrorCode::mismatch, "a table needs a column of features and one of targets, it has ",
+           names_.size(), separator_hint(file_, names_[0]));
+    }
     columns_ = choose_columns(names_, options_);
     for (const std::size_t i : columns_.features) table_.features.push_back(names_[i]);
     for (const std::size_t i : columns_.unread) table_.unread.push_back(names_[i]);
@@ -71,30 +76,24 @@ class TableReader {
            ": the number is missing; --fill NUMBER takes its place");
     }
     const auto value = parse_number(text);
-    if (!value) {
-      fail(ErrorCode::corrupt, "line ", line, ", column ", quoted(column), ": ", quoted(text),
-           " is not a number");
-    }
-    return *value;
+    if (value && std::isfinite(*value)) return *value;
+    fail(ErrorCode::corrupt, "line ", line, ", column ", quoted(column), ": ", quoted(text),
+         value ? " is not a finite number" : " is not a number");
   }
 
   const DatasetOptions& options_;
+  const fs::path& file_;
   std::vector<std::string> names_;
   TablePositions columns_;
   Table table_;
 };
 
 Table read_table(const fs::path& file, const DatasetOptions& options) {
-  Table table;
-  with_data(file, options.limits, [&](Source& source) {
-    std::string text(static_cast<std::size_t>(source.size()), '\0');
-    source.read(std::as_writable_bytes(std::span(text.data(), text.size())));
-    TableReader reader(options, file.string());
-    parse_csv(text, file.extension() == ".tsv" ? '\t' : ',',
-              [&](auto fields, std::uint64_t line) { reader.take(fields, line); });
-    table = reader.finish();
-  });
-  return table;
+  TableReader reader(options, file);
+  read_rows(file, options.limits,
+            [&](auto fields, std::uint64_t line) { reader.take(fields, line); });
+  return with_context([&] { return reader.finish(); },
+                      [&] { return "file " + quoted(file.string()); });
 }
 
 bool is_empty(const Table& table) { return table.rows == 0; }
@@ -143,21 +142,21 @@ Dataset::Part part_of(const Table& table, const TargetReader& reader,
 }  // namespace
 
 bool are_tables(std::span<const fs::path> places) {
-  return !places.empty() && std::all_of(places.begin(), places.end(), [](const fs::path& place) {
-    return place.extension() == ".csv" || place.extension() == ".tsv";
-  });
+  return !places.empty() && std::all_of(places.begin(), places.end(), is_table);
 }
 
 Parts open_tables(std::span<const fs::path> files, const DatasetOptions& options) {
+  const SplitFiles split = split_files(files);
   Table train;
   Table validation;
-  for (const fs::path& file : files) {
-    std::string stem = file.stem().string();
-    append(cut_split(stem) == Split::validation ? validation : train, read_table(file, options));
-  }
+  for (const fs::path& file : split.train) append(train, read_table(file, options));
+  for (const fs::path& file : split.validation) append(validation, read_table(file, options));
   if (!is_empty(train) && !is_empty(validation)) require_same_columns(train, validation);
   const TargetReader reader((is_empty(train) ? validation : train).targets, options.classes);
-  return {part_of(train, reader, options), part_of(validation, reader, options)};
+  Parts parts{part_of(train, reader, options), part_of(validation, reader, options)};
+  add_note(parts, split.note);
+  add_note(parts, reader.note());
+  return parts;
 }
 
 }  // namespace ondine::data

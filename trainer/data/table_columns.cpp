@@ -87,10 +87,6 @@ std::optional<std::size_t> choose_target(std::span<const std::string> names,
 TablePositions choose_columns(std::span<const std::string> names, const DatasetOptions& options) {
   TablePositions positions;
   const bool reads_target = options.use != DataUse::inference;
-  if (reads_target && names.size() < 2) {
-    fail(ErrorCode::mismatch, "a table needs a column of features and one of targets, it has ",
-         names.size());
-  }
   if (reads_target) positions.target = choose_target(names, options, names.size());
   if (!options.features.empty()) {
     name_features(names, options, positions);

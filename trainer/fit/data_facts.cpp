@@ -1,7 +1,6 @@
 #include "trainer/fit/data_facts.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "core/message.h"
 #include "graph/record/record.h"
@@ -53,19 +52,12 @@ void require_rate(const DataRecord& record, const Dataset& data) {
        " samples a second, the model takes ", record.audio.rate);
 }
 
-// Stored elements times this are the elements of the input.
-double scale_of(const data::Column& column, const PortInfo& stored, DType input) {
-  const auto from = column.white(stored.dtype);
-  const auto to = column.white(input);
-  return from && to && *from != 0 ? *to / *from : 1;
-}
-
 std::vector<DataRecord::Input> inputs_of(const Feeder& feeder) {
   std::vector<DataRecord::Input> result;
   for (const data::RowSource& source : data::BatchReader::sources_of(feeder)) {
     const PortInfo stored = source.column->port();
-    result.push_back({source.input, source.column->name(), stored.dtype,
-                      scale_of(*source.column, stored, source.type.dtype)});
+    result.push_back(
+        {source.input, source.column->name(), stored.dtype, source.type.is_scaled ? 1.0 / 255 : 1});
   }
   return result;
 }
@@ -150,7 +142,7 @@ ArrayMap recorded_map(const DataRecord& record, std::span<const PortInfo> inputs
 std::vector<std::string> input_notes(const DataRecord& record, std::span<const PortInfo> inputs,
                                      const Dataset& data, const ArrayMap& map) {
   std::vector<std::string> notes;
-  const Feeder feeder(inputs, data, recorded_map(record, inputs, data, map));
+  const Feeder feeder = make_feeder(record, inputs, data, map);
   for (const DataRecord::Input& now : inputs_of(feeder)) {
     const DataRecord::Input* known = find(record.inputs, now.name);
     if (known == nullptr || known->dtype == DType::undefined || known->scale == now.scale) continue;
@@ -176,12 +168,30 @@ std::string other_data(const DataRecord& record, const Dataset& training) {
   return "the training rows are not those of the checkpoint";
 }
 
+Feeder make_feeder(const DataRecord& record, std::span<const PortInfo> inputs, const Dataset& data,
+                   const ArrayMap& map, std::vector<std::string> targets) {
+  FeedRoles roles{std::move(targets), {}};
+  const auto& known = record.inputs;
+  const bool is_known = std::all_of(inputs.begin(), inputs.end(), [&](const PortInfo& input) {
+    const auto& others = roles.targets;
+    return input.has_default || find(known, input.name) != nullptr ||
+           std::find(others.begin(), others.end(), input.name) != others.end();
+  });
+  if (is_known && !known.empty()) {
+    roles.scaled.emplace();
+    for (const DataRecord::Input& one : known) {
+      if (one.scale != 1) roles.scaled->push_back(one.name);
+    }
+  }
+  return {inputs, data, recorded_map(record, inputs, data, map), roles};
+}
+
 void remember_data(Model& model, const Dataset& training, std::span<const PortInfo> inputs,
-                   const ArrayMap& map) {
+                   const ArrayMap& map, const std::vector<std::string>& targets) {
   if (training.empty()) return;
   DataRecord record = data_record(model);
   require_recorded(record, training);
-  const Feeder feeder(inputs, training, recorded_map(record, inputs, training, map));
+  const Feeder feeder = make_feeder(record, inputs, training, map, targets);
   record.inputs = inputs_of(feeder);
   if (record.classes.empty()) record.classes = training.classes();
   if (training.table()) record.table = training.table();

@@ -9,10 +9,10 @@
 
 namespace ondine::fit {
 
-// Writes what the training data say into the model's record. `inputs`: of the training algorithm.
-// Errors as require_recorded().
+// Writes what the training data say into the model's record. `inputs`: of the training algorithm,
+// among them the targets. Errors as require_recorded().
 void remember_data(Model& model, const Dataset& training, std::span<const PortInfo> inputs,
-                   const ArrayMap& map);
+                   const ArrayMap& map, const std::vector<std::string>& targets);
 
 // Error(mismatch) where the data are not as the record says: names or order of classes and columns,
 // encoding of texts, sample rate.
@@ -31,5 +31,10 @@ std::string other_data(const DataRecord& record, const Dataset& training);
 // have these.
 ArrayMap recorded_map(const DataRecord& record, std::span<const PortInfo> inputs,
                       const Dataset& data, const ArrayMap& map);
+
+// Feeds inputs with the columns of recorded_map(), scaled as in training where the record says.
+// `targets`: those among the inputs.
+Feeder make_feeder(const DataRecord& record, std::span<const PortInfo> inputs, const Dataset& data,
+                   const ArrayMap& map, std::vector<std::string> targets = {});
 
 }  // namespace ondine::fit

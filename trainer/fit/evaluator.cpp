@@ -35,6 +35,17 @@ bool is_label(const Scoring& scoring, const std::string& name) {
 
 }  // namespace
 
+std::vector<std::string> target_inputs(const Model& model, std::size_t algorithm) {
+  const std::vector<PortInfo> main = model.inputs();
+  std::vector<std::string> names;
+  for (const PortInfo& port : model.algorithm(algorithm).inputs) {
+    const bool is_main = std::any_of(main.begin(), main.end(),
+                                     [&](const PortInfo& one) { return one.name == port.name; });
+    if (!is_main) names.push_back(port.name);
+  }
+  return names;
+}
+
 bool add_confusion(Scoring& scoring, bool wanted) {
   const bool is_there = std::find(scoring.metrics.begin(), scoring.metrics.end(),
                                   confusion_metric) != scoring.metrics.end();
@@ -90,8 +101,7 @@ Evaluation evaluate(const Model& model, const Dataset& data, const EvaluateOptio
     const DataRecord record = data_record(model);
     fit::require_recorded(record, data);
     const std::vector<PortInfo> inputs = fit::with_labels(model.inputs(), *scoring);
-    const ArrayMap map = fit::recorded_map(record, inputs, data, options.map);
-    Feeder feeder(inputs, data, map);
+    Feeder feeder = fit::make_feeder(record, inputs, data, options.map, {scoring->label.name});
     fit::Scores scores(*scoring);
     const std::vector<std::string> fetches{scoring->output};
     Evaluation result;
@@ -113,7 +123,7 @@ Evaluation evaluate(const Model& model, const Dataset& data, const EvaluateOptio
     }
     scores.write(result);
     result.note = scoring->note;
-    for (const std::string& note : fit::input_notes(record, model.inputs(), data, map)) {
+    for (const std::string& note : fit::input_notes(record, model.inputs(), data, options.map)) {
       result.note += (result.note.empty() ? "" : "; ") + note;
     }
     if (!reports) return result;

@@ -75,8 +75,8 @@ FitRun::FitRun(Session& session, const Dataset& training, const Dataset& validat
     }
   }
   const std::vector<PortInfo> fed = session.fed_inputs();
-  feeder_.emplace(fed, training,
-                  recorded_map(data_record(*session.model), fed, training, options_.map));
+  feeder_.emplace(make_feeder(data_record(*session.model), fed, training, options_.map,
+                              target_inputs(*session.model, options_.algorithm)));
   fed_ = !feeder_->inputs().empty();
   // Without data an epoch is one step.
   rows_ = fed_ ? feeder_->size() : training.empty() ? options_.batch_size : training.rows();

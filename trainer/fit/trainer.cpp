@@ -155,7 +155,8 @@ FitReport Trainer::fit(const Dataset& training, const Dataset& validation) {
     const Released released{impl_->lock};
     try_outputs();
     require_resumable(*impl_, training);
-    fit::remember_data(*impl_->model, training, impl_->fed_inputs(), options.map);
+    fit::remember_data(*impl_->model, training, impl_->fed_inputs(), options.map,
+                       fit::target_inputs(*impl_->model, options.algorithm));
     if (!validation.empty()) fit::require_recorded(data_record(*impl_->model), validation);
     FitReport report = fit::FitRun(*impl_, training, validation).run();
     impl_->restored = false;

@@ -25,13 +25,6 @@ std::vector<PortInfo> without(std::vector<PortInfo> ports, const NamedValues& co
   return ports;
 }
 
-Feeder make_feeder(const Model& model, const Dataset& data, const TrainerOptions& options,
-                   const NamedValues& constants) {
-  const std::vector<PortInfo> inputs =
-      without(model.algorithm(options.algorithm).inputs, constants);
-  return {inputs, data, recorded_map(data_record(model), inputs, data, options.map)};
-}
-
 const Tensor* find(std::span<const NamedValue> values, std::string_view name) {
   for (const auto& [key, value] : values) {
     if (key == name) return &value.tensor();
@@ -46,7 +39,9 @@ Validator::Validator(const Model& model, const Dataset& data, const TrainerOptio
     : algorithm_(options.algorithm),
       batch_size_(std::max(options.batch_size, evaluation_batch)),
       constants_(constants),
-      feeder_(make_feeder(model, data, options, constants)) {
+      feeder_(make_feeder(data_record(model),
+                          without(model.algorithm(options.algorithm).inputs, constants), data,
+                          options.map, target_inputs(model, options.algorithm))) {
   const std::vector<std::string>& evaluated = ModelAccess::evaluated(model, algorithm_);
   for (const std::string& name : metric_names(model, algorithm_)) {
     if (contains(evaluated, name)) metrics_.push_back(name);

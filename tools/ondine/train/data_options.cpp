@@ -34,6 +34,8 @@ Option add_data_options(Command command, DataOptions& options) {
   command.option(
       "--skip-broken", &options.skip_broken,
       "Leave out images and recordings that cannot be decoded; decodes all of them once");
+  command.option("--outside-files", &options.outside_files,
+                 "Read files that a .csv list names by absolute paths or '..'");
   command.option("--text-column", &options.text_column,
                  "Column of texts in a .csv or .jsonl; 'text' if absent");
   command.option("--text-length", &options.text_length,
@@ -77,6 +79,7 @@ DatasetOptions dataset_options(const DataOptions& options, const Model& model, D
   if (options.has_image_fit) result.image_fit = options.image_fit;
   if (!options.target.empty()) result.target = options.target;
   result.skip_broken = options.skip_broken;
+  result.outside_files = options.outside_files;
   result.text = read_text_options(options, model);
   result.cache_bytes = options.cache_bytes;
   if (options.fill) result.fill = static_cast<double>(*options.fill);
@@ -110,8 +113,12 @@ Dataset open_like(const Dataset& training, const std::vector<std::string>& place
   return Dataset::open(to_paths(places), open);
 }
 
-void print_skipped(const Dataset& data) {
-  for (const std::string& note : data.notes()) std::cerr << "note: " << note << '\n';
+void print_skipped(const Dataset& data, const Dataset& said) {
+  const std::vector<std::string> known = said.notes();
+  for (const std::string& note : data.notes()) {
+    if (std::find(known.begin(), known.end(), note) != known.end()) continue;
+    std::cerr << "note: " << note << '\n';
+  }
   const std::vector<std::string>& skipped = data.skipped();
   if (skipped.empty()) return;
   std::cerr << "note: " << skipped.size() << " broken "

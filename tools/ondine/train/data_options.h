@@ -21,6 +21,7 @@ struct DataOptions {
   std::string target;
   std::optional<float> fill;
   bool skip_broken = false;
+  bool outside_files = false;
   std::string text_column;
   std::uint64_t text_length = 0;
   std::string tokenizer;
@@ -44,7 +45,8 @@ Dataset open_dataset(const std::vector<std::string>& places, const DataOptions& 
 Dataset open_like(const Dataset& training, const std::vector<std::string>& places,
                   const DataOptions& options, const Model& model);
 
-// Says on standard error which files were left out, and what else is to be known of the data.
-void print_skipped(const Dataset& data);
+// Says on standard error which files were left out, and what else is to be known of the data, but
+// for notes that `said` has too.
+void print_skipped(const Dataset& data, const Dataset& said = {});
 
 }  // namespace ondine::cli

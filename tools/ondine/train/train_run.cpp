@@ -134,7 +134,11 @@ void TrainRun::load_data() {
   if (options_.data.data.empty()) return require_no_data();
   training_ = open_dataset(options_.data.data, options_.data, model_);
   print_skipped(training_);
-  print_skipped(training_.validation());
+  print_skipped(training_.validation(), training_);
+  if (options_.trainer.validation_split != 0 && training_.has_validation()) {
+    std::cerr << "note: the validation part of the data is left out: --validation-split sets rows "
+                 "apart\n";
+  }
   for (const std::string& note : trainer_.notes(training_)) {
     std::cerr << "note: " << printable(note) << '\n';
   }

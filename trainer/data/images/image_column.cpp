@@ -148,8 +148,8 @@ class ImageColumn final : public Column {
   }
 
   bool is_slow() const override { return true; }
-  std::optional<double> white(DType dtype) const override {
-    return dtype == DType::uint8 ? 255 : 1;
+  std::optional<double> white(const RowType& type) const override {
+    return type.dtype == DType::uint8 ? 255 : 1;
   }
   std::string file(std::uint64_t row) const override { return files_.path(row); }
 
