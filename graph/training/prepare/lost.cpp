@@ -6,6 +6,7 @@
 
 #include "core/message.h"
 #include "graph/training/prepare/constants.h"
+#include "graph/training/prepare/exporter/traced.h"
 #include "graph/training/prepare/merged.h"
 #include "graph/training/prepare/modules.h"
 #include "graph/training/prepare/names.h"
@@ -19,11 +20,11 @@ namespace ondine::graph {
 namespace {
 
 struct Findings {
-  std::vector<std::string> merged;
-  std::vector<std::string> folded;
-  std::vector<std::string> renamed;
-  std::vector<std::string> without_bias;
-  std::vector<std::string> computed;
+  Texts merged;
+  Texts folded;
+  Texts renamed;
+  Texts without_bias;
+  Texts computed;
 };
 
 class Search {
@@ -55,10 +56,12 @@ class Search {
   }
 
  private:
-  // The initializer that an input is, or is moved from; "" for data.
+  // The initializer that an input is, or is moved from; "" for data, and for what the exporter
+  // wrote as an Identity, of which other notes speak.
   std::string weight_of(std::string name) const {
     auto producer = producers_.find(name);
     while (producer != producers_.end() && only_moves(*producer->second)) {
+      if (is_merged_identity(*producer->second)) return {};
       name = producer->second->inputs.at(0);
       producer = producers_.find(name);
     }
@@ -72,15 +75,15 @@ class Search {
       if (weight.empty()) continue;
       has_weight = true;
       if (is_generated_name(weight)) {
-        add_once(found_.renamed, quoted(module) + " (" + quoted(weight) + ")");
+        found_.renamed.add(quoted(module) + " (" + quoted(weight) + ")");
       } else if (weight.find('.') != std::string::npos && !weight.starts_with(module + ".") &&
                  !shares_module(weight, module) && !merged_.contains({&node, i})) {
-        add_once(is_read_by_owner(weight) ? found_.merged : found_.folded,
-                 quoted(module) + " (" + quoted(weight) + ")");
+        (is_read_by_owner(weight) ? found_.merged : found_.folded)
+            .add(quoted(module) + " (" + quoted(weight) + ")");
       }
     }
     if (has_weight && has_scopes(node) && !has_bias(node, module)) {
-      add_once(found_.without_bias, quoted(module));
+      found_.without_bias.add(quoted(module));
     }
   }
 
@@ -95,7 +98,7 @@ class Search {
       return signature_.is_parameter(source) || is_parameter_name(source, {});
     });
     if (parameter != sources.end()) {
-      add_once(found_.computed, quoted(name) + " (from " + quoted(*parameter) + ")");
+      found_.computed.add(quoted(name) + " (from " + quoted(*parameter) + ")");
     }
   }
 
@@ -165,6 +168,7 @@ std::vector<std::string> lost_parameters(const ModelDef& model,
         "model was exported, and train as one: " +
         listed(found.merged));
   }
+  const std::size_t without_remedy = notes.size();
   if (!found.folded.empty()) {
     notes.push_back("modules that were folded into parameters of others, and train in that form: " +
                     listed(found.folded));
@@ -198,7 +202,7 @@ std::vector<std::string> lost_parameters(const ModelDef& model,
           listed(found.without_bias));
     }
   }
-  if (notes.empty()) return notes;
+  if (notes.size() == without_remedy) return notes;
   notes.emplace_back(
       "torch.onnx.export keeps every parameter under its name with optimize=False (dynamo=True) or "
       "do_constant_folding=False (dynamo=False)");
