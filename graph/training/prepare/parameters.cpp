@@ -187,24 +187,37 @@ class Chooser {
     if (origins_.constants.contains(one.name)) {
       return certain("no parameter in the exporter's metadata");
     }
-    const auto role =
-        weights_.values.contains(one.name) ? weights_.roles.end() : weights_.roles.find(one.name);
-    const bool has_role = role != weights_.roles.end();
-    if (has_role && !role->second.is_guess && !is_recorded) return certain(role->second.text);
+    const ConstantRole* role = role_of(one.name);
+    if (role != nullptr && !role->is_guess && !is_recorded) return certain(role->text);
     const LayerUse use = operands_.of(one.name, one.value);
     if (std::string text = unfit_values(one.value, use); !text.empty()) {
       return {std::move(text), !is_mask_of_infinities(one.value)};
     }
     if (is_recorded) return {};
-    if (has_role) return {role->second.text, true};
+    if (role != nullptr) return {role->text, true};
     if (!weights_.values.contains(one.name)) {
       return certain("reaches the loss through constants alone");
     }
     return reason_by_form(one, use);
   }
 
+  // How nodes use it, or what is moved from it, as a constant; null for other tensors.
+  const ConstantRole* role_of(const std::string& name) const {
+    if (weights_.values.contains(name)) return nullptr;
+    auto role = weights_.roles.find(name);
+    const std::vector<Use> readers =
+        role == weights_.roles.end() ? operands_.uses().of(name) : std::vector<Use>();
+    for (const Use& use : readers) {
+      if (role != weights_.roles.end()) break;
+      role = weights_.roles.find(use.node->inputs[use.input]);
+    }
+    return role == weights_.roles.end() ? nullptr : &role->second;
+  }
+
   Reason reason_by_form(const InitializerDef& one, LayerUse use) const {
-    if (one.value.shape().empty() && use == LayerUse::none && !named_.contains(one.name)) {
+    const bool is_bias =
+        use == LayerUse::operand || (use == LayerUse::term && !is_number_name(one.name));
+    if (one.value.shape().empty() && !is_bias && !named_.contains(one.name)) {
       return {"a scalar", true};
     }
     if (fixed_.contains(one.name)) return certain("of a normalization with fixed statistics");

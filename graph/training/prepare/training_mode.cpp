@@ -98,7 +98,7 @@ class TrainingCopy {
       if (copies_initializer(name)) {
         fail(ErrorCode::unsupported, "running statistics ", quoted(name),
              " of BatchNormalization are a copy of others, which an exporter writes for equal "
-             "ones; prepare with untie (--untie), or without training mode");
+             "ones; prepare without training mode");
       }
       return false;
     };
