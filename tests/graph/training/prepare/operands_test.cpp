@@ -212,8 +212,7 @@ TEST_CASE("zeros and infinities between which Where chooses are no parameters") 
       ModelDef model = with_product({});
       add(model, "zeros", Tensor(DType::float32, {1, 8}));
       add(model, "low", Tensor::scalar(low));
-      add(model, "keep",
-          Tensor::of<bool>({1, 8}, {true, true, false, true, true, true, true, true}));
+      add(model, "keep", Tensor(DType::boolean, {1, 8}));
       model.graph.nodes.push_back(
           named_node("Where", {"keep", first ? "low" : "zeros", first ? "zeros" : "low"}, {"m"}));
       model.graph.nodes.push_back(named_node("Add", {"h", "m"}, {"y"}));
