@@ -34,7 +34,8 @@ class Search {
         restored_(&restored),
         producers_(producers_of(graph)),
         uses_(graph),
-        signature_(graph) {
+        signature_(graph),
+        modules_(graph) {
     for (const InitializerDef& one : graph.initializers) {
       if (is_differentiable(one.value.dtype())) weights_.emplace(one.name, &one);
     }
@@ -47,7 +48,7 @@ class Search {
     for (const NodeDef& node : graph_->nodes) {
       const bool is_layer =
           node.domain.empty() && one_of(node.op, {"Gemm", "MatMul", "Conv", "ConvTranspose"});
-      const std::string module = is_layer ? module_of(node) : std::string();
+      const std::string module = is_layer ? modules_.of(node) : std::string();
       if (!module.empty()) visit(node, module);
     }
     for (const InitializerDef& one : graph_->initializers) find_source(one.name, one.metadata);
@@ -60,7 +61,8 @@ class Search {
   // wrote as an Identity, of which other notes speak.
   std::string weight_of(std::string name) const {
     auto producer = producers_.find(name);
-    while (producer != producers_.end() && only_moves(*producer->second)) {
+    while (producer != producers_.end() && only_moves(*producer->second) &&
+           producer->second->op != "Gather") {
       if (is_merged_identity(*producer->second)) return {};
       name = producer->second->inputs.at(0);
       producer = producers_.find(name);
@@ -109,9 +111,13 @@ class Search {
   }
 
   bool is_read_by_owner(std::string_view weight) const {
+    const auto is_owner = [&](const Use& use) {
+      return modules_.of(*use.node) == owner_of(weight);
+    };
     const std::vector<Use> readers = uses_.of(weight);
-    return std::any_of(readers.begin(), readers.end(),
-                       [&](const Use& use) { return module_of(*use.node) == owner_of(weight); });
+    const std::span<const Use> direct = uses_.direct(weight);
+    return std::any_of(direct.begin(), direct.end(), is_owner) ||
+           std::any_of(readers.begin(), readers.end(), is_owner);
   }
 
   bool has_bias(const NodeDef& node, const std::string& module) const {
@@ -119,7 +125,7 @@ class Search {
     const std::vector<Use> readers = uses_.of(node.outputs.at(0));
     return std::any_of(readers.begin(), readers.end(), [&](const Use& use) {
       if (use.node->op == "BatchNormalization") return true;
-      return use.node->op == "Add" && module_of(*use.node) == module;
+      return use.node->op == "Add" && modules_.of(*use.node) == module;
     });
   }
 
@@ -128,6 +134,7 @@ class Search {
   Producers producers_;
   Uses uses_;
   Signature signature_;
+  Modules modules_;
   std::unordered_map<std::string_view, const InitializerDef*> weights_;
   std::set<std::pair<const NodeDef*, std::size_t>> merged_;  // of which other notes speak
   Findings found_;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 #include <optional>
-#include <set>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -39,15 +38,6 @@ std::string without_numbers(std::string_view name, bool whole) {
   return result;
 }
 
-// The module without the numbers of further runs: "a.fc" of "a.fc_1" where there is one of this
-// name.
-std::string first_run(std::string module, const std::set<std::string>& modules) {
-  const std::size_t end = module.find_last_not_of("0123456789");
-  if (end == std::string::npos || end + 1 == module.size() || module[end] != '_') return module;
-  std::string first = module.substr(0, end);
-  return modules.contains(first) ? first : module;
-}
-
 bool is_within(std::string_view inner, std::string_view outer) {
   return outer.empty() || inner == outer ||
          (inner.starts_with(outer) && inner[outer.size()] == '.');
@@ -78,13 +68,13 @@ class Separator {
         is_torch_(model.producer_name == "pytorch"),
         separation_(separation),
         uses_(model.graph),
-        names_(model) {
+        names_(model),
+        modules_(model.graph) {
     for (std::size_t i = 0; i < graph_->initializers.size(); ++i) {
       index_.emplace(graph_->initializers[i].name, i);
     }
     for (const ValueDef& one : graph_->inputs) given_.insert(one.name);
     for (const ValueDef& one : graph_->outputs) given_.insert(one.name);
-    for (const NodeDef& node : graph_->nodes) modules_.insert(module_of(node));
   }
 
   std::vector<std::string> run() {
@@ -137,7 +127,7 @@ class Separator {
     if (!added) return entry->second;
     for (const Use& use : uses_.direct(name)) {
       if (is_merged_identity(*use.node)) continue;
-      entry->second = first_run(module_of(*use.node), modules_);
+      entry->second = modules_.of(*use.node);
       break;
     }
     return entry->second;
@@ -146,7 +136,7 @@ class Separator {
   // Without Identity nodes: initial zeros and ones that layers read of other modules.
   void separate_reads() {
     for (NodeDef& node : graph_->nodes) {
-      const std::string module = first_run(module_of(node), modules_);
+      const std::string module = modules_.of(node);
       if (module.empty() || has_scopes(node)) continue;
       for (std::size_t input = 1; input < node.inputs.size() && input <= 2; ++input) {
         const auto part = part_read({&node, input});
@@ -215,7 +205,7 @@ class Separator {
   Names names_;
   std::unordered_map<std::string, std::size_t> index_;  // of initializers
   std::unordered_set<std::string> given_;               // inputs and outputs of the graph
-  std::set<std::string> modules_;
+  Modules modules_;
   mutable std::unordered_map<std::string, std::string> module_reading_;
   std::map<std::pair<std::string, std::string>, std::string> reads_;
   std::vector<InitializerDef> copies_;
