@@ -191,8 +191,11 @@ struct PrepareOptions {
   std::vector<std::string> freeze = {};
   // Train only the parameters of the last layers (nodes with parameters, counted from the output).
   std::optional<std::size_t> last_layers = {};
-  // Parameters that the exporter found equal and wrote once are trained on their own again.
+  // Parameters that PyTorch's exporter merged because they were equal train on their own again
+  // where the file tells them from tied ones. `untie`: where it does not, too. `tie`: what was
+  // written once trains as one; but running statistics never do.
   bool untie = false;
+  bool tie = false;
   // Removes what follows a value and trains a new head there, whose weights initialize() draws,
   // uniform in +-1 / sqrt(fan in) unless `init` says otherwise. Its output is the first of the
   // model.
@@ -276,9 +279,10 @@ struct PrepareReport {
   // Parameters of PyTorch modules that the exporter merged, renamed or left out.
   std::vector<std::string> notes;
   std::vector<QuantizedWeight> quantized;
-  std::size_t quantized_layers = 0;   // of quantization-aware training
-  std::string schedule;               // of the learning rate, for people; empty without one
-  std::vector<std::string> warnings;  // Model::warnings() of what was written
+  std::size_t quantized_layers = 0;  // of quantization-aware training
+  std::string schedule;              // of the learning rate, for people; empty without one
+  // What was frozen for its elements or its name alone; Model::warnings() of what was written.
+  std::vector<std::string> warnings;
 };
 
 // An inference model with its training information added, ready to train: initialize(load.seed) has

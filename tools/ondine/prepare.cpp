@@ -221,9 +221,13 @@ void add_options(Command command, Options& options) {
   command.option("--head", &options.classes,
                  "Replace the last layer with a new head for N classes");
   command.option("--cut", &options.cut, "Value that the new head reads");
-  command.option(
-      "--untie", &prepare.untie,
-      "Train parameters separately that PyTorch's exporter merged because they were equal");
+  Option untie = command.option("--untie", &prepare.untie,
+                                "Train parameters separately that PyTorch's exporter wrote once, "
+                                "also where they may be tied");
+  command
+      .option("--tie", &prepare.tie,
+              "Train parameters as one that PyTorch's exporter merged because they were equal")
+      .excludes(untie);
   command.option("--learning-rate", &options.learning_rate, "Default learning rate");
   command.option("--momentum", &options.momentum,
                  "Momentum coefficient, for momentum and nesterov");

@@ -31,11 +31,13 @@ struct Asked {
 };
 
 // The input of a ZipMap, looking through Identity.
-std::optional<std::string> zipped(const GraphDef& main, const std::string& output) {
-  for (const NodeDef& node : main.nodes) {
-    if (node.outputs.empty() || node.outputs[0] != output || node.inputs.empty()) continue;
+std::optional<std::string> zipped(const Producers& producers, std::string_view output) {
+  auto made = producers.find(output);
+  while (made != producers.end() && !made->second->inputs.empty()) {
+    const NodeDef& node = *made->second;
     if (node.op == "ZipMap" && node.domain == "ai.onnx.ml") return node.inputs[0];
-    if (node.op == "Identity" && node.domain.empty()) return zipped(main, node.inputs[0]);
+    if (!is_standard(node, "Identity")) break;
+    made = producers.find(node.inputs[0]);
   }
   return std::nullopt;
 }
@@ -61,10 +63,10 @@ TypeDef believed_type(const ValueDef& output, const ValueTypes& types) {
 }
 
 // An output, or the probabilities of its ZipMap.
-Asked asked_output(const GraphDef& main, const ValueDef& output, const ValueTypes& types) {
+Asked asked_output(const Producers& producers, const ValueDef& output, const ValueTypes& types) {
   Asked asked{output.name, believed_type(output, types), "output " + quoted(output.name)};
   if (is_readable(output.type)) return asked;
-  const auto probabilities = zipped(main, output.name);
+  const auto probabilities = zipped(producers, output.name);
   if (!probabilities) return asked;
   asked.value = *probabilities;
   asked.what = "value " + quoted(*probabilities) + " that ZipMap makes output " +
@@ -79,20 +81,21 @@ Asked asked_output(const GraphDef& main, const ValueDef& output, const ValueType
 }
 
 Asked first_output(const GraphDef& main, const ValueTypes& types) {
+  const Producers producers = producers_of(main);
   for (const ValueDef& output : main.outputs) {
-    Asked asked = asked_output(main, output, types);
+    Asked asked = asked_output(producers, output, types);
     if (!is_readable(asked.type)) continue;
     if (main.outputs.size() > 1) asked.what = "the first floating point " + asked.what;
     return asked;
   }
-  return asked_output(main, main.outputs.front(), types);
+  return asked_output(producers, main.outputs.front(), types);
 }
 
 Asked find_asked(const GraphDef& main, const ValueTypes& types, const std::string& name) {
   if (main.outputs.empty()) fail(ErrorCode::mismatch, "the model has no output");
   if (name.empty()) return first_output(main, types);
   for (const ValueDef& output : main.outputs) {
-    if (output.name == name) return asked_output(main, output, types);
+    if (output.name == name) return asked_output(producers_of(main), output, types);
   }
   const bool is_made = std::any_of(main.nodes.begin(), main.nodes.end(), [&](const NodeDef& node) {
     return std::find(node.outputs.begin(), node.outputs.end(), name) != node.outputs.end();
