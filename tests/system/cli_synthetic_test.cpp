@@ -18,16 +18,19 @@ using ondine::test::bitmap;
 
 TEST_CASE("commands make up values of the usual types, and say for which types they do not") {
   const Workshop shop;
-  for (const DType dtype : {DType::float32, DType::float64, DType::float16, DType::int64,
-                            DType::int32, DType::uint8, DType::boolean}) {
+  for (const DType dtype :
+       {DType::float32, DType::float64, DType::float16, DType::bfloat16, DType::int64, DType::int32,
+        DType::int16, DType::int8, DType::uint64, DType::uint32, DType::uint16, DType::uint8,
+        DType::boolean}) {
     INFO(to_string(dtype));
     shop.write("copy.onnx", text_of(test::encode(identity(dtype, {2, 3}))));
     shop.succeed("bench copy.onnx --steps 1");
   }
-  for (const DType dtype : {DType::int8, DType::string, DType::uint16}) {
+  for (const DType dtype : {DType::string, DType::float8e4m3fn}) {
     shop.write("copy.onnx", text_of(test::encode(identity(dtype, {2, 3}))));
-    shop.refuse("bench copy.onnx --steps 1", "synthetic values for input 'x' of type tensor(" +
-                                                 std::string(to_string(dtype)) + ")[2, 3]");
+    shop.refuse("bench copy.onnx --steps 1",
+                "no values can be made up for input 'x', a tensor(" +
+                    std::string(to_string(dtype)) + ")[2, 3]; they are made for numbers");
   }
   // An input with a default needs no value, of whatever type and shape it is.
   graph::ModelDef model = identity(DType::float32, {2});
