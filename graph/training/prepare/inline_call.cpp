@@ -100,12 +100,11 @@ class Inliner {
 
 }  // namespace
 
-const FunctionDef* called_function(const ModelDef& model, const NodeDef& node) {
-  const auto found =
-      std::find_if(model.functions.begin(), model.functions.end(), [&](const auto& one) {
-        return one.name == node.op && one.domain == node.domain && one.overload == *node.overload;
-      });
-  return found == model.functions.end() ? nullptr : &*found;
+const FunctionDef* called_function(std::span<const FunctionDef> functions, const NodeDef& node) {
+  const auto found = std::find_if(functions.begin(), functions.end(), [&](const auto& one) {
+    return one.name == node.op && one.domain == node.domain && one.overload == *node.overload;
+  });
+  return found == functions.end() ? nullptr : &*found;
 }
 
 bool has_opsets_of(const FunctionDef& function, const ModelDef& model) {

@@ -2,14 +2,15 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 
 #include "graph/ir/document.h"
 #include "graph/training/prepare/names.h"
 
 namespace ondine::graph {
 
-// The function of the model that a node calls, or nullptr.
-const FunctionDef* called_function(const ModelDef& model, const NodeDef& node);
+// The function that a node calls, or nullptr.
+const FunctionDef* called_function(std::span<const FunctionDef> functions, const NodeDef& node);
 
 // Whether the function means the same operators as the model where both import a domain.
 bool has_opsets_of(const FunctionDef& function, const ModelDef& model);

@@ -114,7 +114,7 @@ class LogitsFinder {
 
   // Puts the nodes of a function in the place of a call.
   bool inlines(const NodeDef& node) {
-    const FunctionDef* function = called_function(*model_, node);
+    const FunctionDef* function = called_function(model_->functions, node);
     if (function == nullptr || !has_opsets_of(*function, *model_)) return false;
     inline_call(graph_->nodes, static_cast<std::size_t>(&node - graph_->nodes.data()), *function,
                 *names_);

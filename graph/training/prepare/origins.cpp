@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/message.h"
+#include "graph/training/prepare/inline_call.h"
 #include "graph/training/prepare/names.h"
 #include "graph/training/prepare/values.h"
 
@@ -109,13 +110,6 @@ std::vector<ScopedValue> Origins::aliases(const ScopedValue& value) {
   return result;
 }
 
-const FunctionDef* Origins::function_of(const NodeDef& node) const {
-  const auto found = std::find_if(functions_.begin(), functions_.end(), [&](const auto& one) {
-    return one.name == node.op && one.domain == node.domain && one.overload == *node.overload;
-  });
-  return found == functions_.end() ? nullptr : &*found;
-}
-
 // What an output of a node is inside of its subgraphs or its function.
 void Origins::add_inside(const ScopedValue& value, const NodeDef& node,
                          std::vector<ScopedValue>& result) {
@@ -124,7 +118,7 @@ void Origins::add_inside(const ScopedValue& value, const NodeDef& node,
     const auto& outputs = scopes_[scope].outputs;
     if (index < outputs.size()) result.push_back({scope, outputs[index]});
   };
-  if (const FunctionDef* function = function_of(node)) {
+  if (const FunctionDef* function = called_function(functions_, node)) {
     add_output(scope_of(value.scope, node, *function), place);
     return;
   }

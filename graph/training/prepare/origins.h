@@ -65,7 +65,6 @@ class Origins {
   std::size_t scope_of(std::size_t parent, const NodeDef& holder, const GraphDef& body);
   std::size_t scope_of(std::size_t parent, const NodeDef& holder, const FunctionDef& function);
   Scope& add_scope(std::size_t parent, const NodeDef& holder);
-  const FunctionDef* function_of(const NodeDef& node) const;
   void add_inside(const ScopedValue& value, const NodeDef& node, std::vector<ScopedValue>& result);
   void add_outside(const ScopedValue& value, std::vector<ScopedValue>& result) const;
 
