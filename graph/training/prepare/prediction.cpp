@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/message.h"
+#include "graph/training/prepare/batch_axis.h"
 #include "graph/training/prepare/class_axis.h"
 #include "graph/training/prepare/logits.h"
 #include "graph/training/prepare/losses/kinds.h"
@@ -201,6 +202,19 @@ void place_plain_classes(Prediction& prediction, const Asked& asked, const Model
   if (axis != 1) place_classes(prediction, asked, axis);
 }
 
+// Classes of labels, which are one for each row of the batch.
+void require_classes_beside_batch(const Prediction& prediction, const Asked& asked,
+                                  const GraphDef& main, const PrepareOptions& options) {
+  const bool has_classes =
+      (reads_softmax(options.loss) && options.loss != Loss::ctc) || options.loss == Loss::nll;
+  if (!has_classes || !asked.type.dims) return;
+  const auto batch = batch_axis(main, *asked.type.dims);
+  if (!batch || *batch != prediction.class_axis) return;
+  fail(ErrorCode::mismatch, "axis ", *batch, " of ", asked.what,
+       " would hold the classes, but it is the batch, as the first axis of the inputs; ",
+       name_in_messages(options.loss), " needs the batch on axis 0");
+}
+
 // Whether `types` has all values of which the graph declares a type.
 bool has_declared(const ValueTypes& types, const GraphDef& graph) {
   const auto has_all = [&](const std::vector<ValueDef>& list) {
@@ -239,6 +253,11 @@ Prediction find_prediction(ModelDef& model, Names& names, const ValueTypes& type
   } else if (options.loss == Loss::nll || options.loss == Loss::bce_probabilities) {
     read_probabilities(prediction, asked, model, known, options.loss);
   }
+  if (asked.type.dims) {
+    prediction.reason += check_batch_axis(model.graph, asked.what, *asked.type.dims, options.loss);
+  }
+  if (options.loss == Loss::ctc) prediction.reason += ", read as [batch, steps, classes]";
+  require_classes_beside_batch(prediction, asked, model.graph, options);
   return prediction;
 }
 
