@@ -152,3 +152,38 @@ TEST_CASE("up to twenty images that are left out are named") {
     CHECK((err.find("/30.bmp") == std::string::npos));
   }
 }
+
+TEST_CASE("shapes that are not known are asked for, and given to what makes up data") {
+  const Workshop shop;
+  ModelBuilder b("open");
+  b.input("x", DType::float32, {"N", std::int64_t{2}});
+  b.input("axes", DType::int64, {std::int64_t{1}});
+  b.node("MatMul", {"x", b.initializer("w", Tensor::of<float>({2, 3}, {1, 2, 3, 4, 5, 6}))}, {},
+         "m");
+  b.node("ReduceSum", {"m", "axes"}, {{"keepdims", std::int64_t{0}}}, "y");
+  b.output("y", DType::float32, {"A"});
+  graph::ModelDef def = import_model(b.bytes());
+  def.graph.outputs[0].type.dims.reset();
+  shop.write("open.onnx", text_of(test::encode(def)));
+  shop.succeed("prepare open.onnx -o t.onnx --loss mse --init keep");
+  for (const std::string command : {"gradcheck", "bench", "doctor"}) {
+    CAPTURE(command);
+    shop.refuse(command + " t.onnx", "the shape of input 'label', a tensor(float)");
+    shop.refuse(command + " t.onnx", "give it: --shape label=DIMxDIMx...");
+  }
+  // The sum is one of three numbers along either axis.
+  CHECK_THAT(shop.succeed("gradcheck t.onnx --shape label=3").out, Contains("ok     w"));
+  CHECK_THAT(shop.succeed("gradcheck t.onnx --batch 5 --shape label=3 --shape x=3x2").out,
+             Contains("ok     w"));
+  shop.refuse("gradcheck t.onnx --shape nothing=3", "there is no input 'nothing'");
+  // What inference finds of an output without a shape is believed.
+  ModelBuilder closed("closed");
+  closed.input("x", DType::float32, {"N", std::int64_t{2}});
+  closed.node("MatMul", {"x", closed.initializer("w", Tensor::of<float>({2, 1}, {1, 2}))}, {}, "y");
+  closed.output("y", DType::float32, {"N", std::int64_t{1}});
+  def = import_model(closed.bytes());
+  def.graph.outputs[0].type.dims.reset();
+  shop.write("closed.onnx", text_of(test::encode(def)));
+  shop.succeed("prepare closed.onnx -o c.onnx --loss mse --init keep");
+  CHECK_THAT(shop.succeed("gradcheck c.onnx").out, Contains("ok     w"));
+}

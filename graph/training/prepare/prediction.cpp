@@ -48,9 +48,9 @@ bool is_readable(const TypeDef& type) {
 TypeDef believed_type(const ValueDef& output, const ValueTypes& types) {
   TypeDef type = output.type;
   const auto found = types.find(output.name);
-  if (found == types.end() || !found->second.dims || !type.dims) return type;
+  if (found == types.end() || !found->second.dims) return type;
   const std::vector<DimDef>& inferred = *found->second.dims;
-  if (type.dims->size() != inferred.size()) type.dims = inferred;
+  if (!type.dims || type.dims->size() != inferred.size()) type.dims = inferred;
   for (std::size_t axis = 0; axis < inferred.size(); ++axis) {
     const bool is_size = std::holds_alternative<std::int64_t>((*type.dims)[axis]);
     const bool is_unknown = std::holds_alternative<std::monostate>(inferred[axis]);
