@@ -7,15 +7,15 @@
 namespace ondine::graph {
 
 std::optional<GradientNames> gradient_names(const NodeDef& node) {
-  using Names = std::vector<std::string>;
+  using List = std::vector<std::string>;
   if (node.op != "Gradient" || node.domain != training_domain) return std::nullopt;
   const Attribute* xs = find(node.attributes, "xs");
   const Attribute* zs = find(node.attributes, "zs");
   const Attribute* y = find(node.attributes, "y");
   if (xs == nullptr || y == nullptr) return std::nullopt;
   GradientNames result;
-  result.xs = value_of<Names>(*xs, node.op);
-  if (zs != nullptr) result.zs = value_of<Names>(*zs, node.op);
+  result.xs = value_of<List>(*xs, node.op);
+  if (zs != nullptr) result.zs = value_of<List>(*zs, node.op);
   result.y = value_of<std::string>(*y, node.op);
   return result;
 }

@@ -6,6 +6,7 @@
 #include <ondine/build.h>
 #include <ondine/data.h>
 
+#include "proto/import.h"
 #include "tests/support/bitmap.h"
 #include "tests/support/models.h"
 #include "tests/system/cli_run.h"
@@ -18,19 +19,18 @@ using ondine::test::bitmap;
 
 TEST_CASE("commands make up values of the usual types, and say for which types they do not") {
   const Workshop shop;
-  for (const DType dtype :
-       {DType::float32, DType::float64, DType::float16, DType::bfloat16, DType::int64, DType::int32,
-        DType::int16, DType::int8, DType::uint64, DType::uint32, DType::uint16, DType::uint8,
-        DType::boolean}) {
+  for (const DType dtype : {DType::float32, DType::float64, DType::float16, DType::bfloat16,
+                            DType::int64, DType::int32, DType::int16, DType::int8, DType::uint64,
+                            DType::uint32, DType::uint16, DType::uint8, DType::boolean}) {
     INFO(to_string(dtype));
     shop.write("copy.onnx", text_of(test::encode(identity(dtype, {2, 3}))));
     shop.succeed("bench copy.onnx --steps 1");
   }
   for (const DType dtype : {DType::string, DType::float8e4m3fn}) {
     shop.write("copy.onnx", text_of(test::encode(identity(dtype, {2, 3}))));
-    shop.refuse("bench copy.onnx --steps 1",
-                "no values can be made up for input 'x', a tensor(" +
-                    std::string(to_string(dtype)) + ")[2, 3]; they are made for numbers");
+    shop.refuse("bench copy.onnx --steps 1", "no values can be made up for input 'x', a tensor(" +
+                                                 std::string(to_string(dtype)) +
+                                                 ")[2, 3]; they are made for numbers");
   }
   // An input with a default needs no value, of whatever type and shape it is.
   graph::ModelDef model = identity(DType::float32, {2});
@@ -162,7 +162,7 @@ TEST_CASE("shapes that are not known are asked for, and given to what makes up d
          "m");
   b.node("ReduceSum", {"m", "axes"}, {{"keepdims", std::int64_t{0}}}, "y");
   b.output("y", DType::float32, {"A"});
-  graph::ModelDef def = import_model(b.bytes());
+  graph::ModelDef def = load_model(b.bytes());
   def.graph.outputs[0].type.dims.reset();
   shop.write("open.onnx", text_of(test::encode(def)));
   shop.succeed("prepare open.onnx -o t.onnx --loss mse --init keep");
@@ -181,7 +181,7 @@ TEST_CASE("shapes that are not known are asked for, and given to what makes up d
   closed.input("x", DType::float32, {"N", std::int64_t{2}});
   closed.node("MatMul", {"x", closed.initializer("w", Tensor::of<float>({2, 1}, {1, 2}))}, {}, "y");
   closed.output("y", DType::float32, {"N", std::int64_t{1}});
-  def = import_model(closed.bytes());
+  def = load_model(closed.bytes());
   def.graph.outputs[0].type.dims.reset();
   shop.write("closed.onnx", text_of(test::encode(def)));
   shop.succeed("prepare closed.onnx -o c.onnx --loss mse --init keep");

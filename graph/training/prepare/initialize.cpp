@@ -9,7 +9,7 @@
 
 #include "core/message.h"
 #include "graph/training/prepare/inline_call.h"
-#include "graph/training/prepare/origins.h"
+#include "graph/training/prepare/value_trace.h"
 #include "graph/training/prepare/values.h"
 
 namespace ondine::graph {

@@ -5,7 +5,7 @@ namespace {
 
 class LinearLayers {
  public:
-  explicit LinearLayers(Origins& origins) : origins_(&origins) {}
+  explicit LinearLayers(ValueTrace& trace) : trace_(&trace) {}
 
   bool make(const std::string& value) {
     const auto passes = [this](const NodeDef& node, std::size_t scope) {
@@ -14,7 +14,7 @@ class LinearLayers {
     const auto is_layer = [this](const NodeDef& node, std::size_t scope) {
       return is_standard(node, "MatMul") && has_rank({scope, node.inputs.at(1)}, 2, 2);
     };
-    return made_so(*origins_, {0, value}, false, passes, is_layer);
+    return made_so(*trace_, {0, value}, false, passes, is_layer);
   }
 
  private:
@@ -32,12 +32,12 @@ class LinearLayers {
     std::set<ScopedValue> seen;
     ScopedValue one = value;
     while (seen.insert(one).second) {
-      if (const InitializerDef* found = origins_->initializer(one)) {
+      if (const InitializerDef* found = trace_->initializer(one)) {
         const std::size_t rank = found->value.shape().rank();
         return rank >= least && rank <= most;
       }
-      const std::vector<ScopedValue> aliases = origins_->aliases(one);
-      const NodeDef* node = origins_->standard_producer(one);
+      const std::vector<ScopedValue> aliases = trace_->aliases(one);
+      const NodeDef* node = trace_->standard_producer(one);
       if (!aliases.empty()) {
         one = aliases.front();
       } else if (node != nullptr &&
@@ -50,13 +50,13 @@ class LinearLayers {
     return false;
   }
 
-  Origins* origins_;
+  ValueTrace* trace_;
 };
 
 }  // namespace
 
-bool is_made_by_linear_layer(Origins& origins, const std::string& value) {
-  return LinearLayers(origins).make(value);
+bool is_made_by_linear_layer(ValueTrace& trace, const std::string& value) {
+  return LinearLayers(trace).make(value);
 }
 
 }  // namespace ondine::graph

@@ -164,7 +164,12 @@ class LogitsFinder {
       if (runs_body(node)) stack(*logits, changed, place - places.states);
       if (found.made_by.empty()) {
         found = std::move(*logits);
-      } else if (found.axis != logits->axis || found.flattens != logits->flattens) {
+      } else if (!found.axis) {
+        // A branch that reshapes them does not tell.
+        found.axis = logits->axis;
+        found.flattens = logits->flattens;
+      } else if (logits->axis &&
+                 (found.axis != logits->axis || found.flattens != logits->flattens)) {
         return std::nullopt;
       }
       *body = std::move(inner);

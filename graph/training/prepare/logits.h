@@ -10,7 +10,7 @@
 
 #include "graph/ir/document.h"
 #include "graph/training/prepare/names.h"
-#include "graph/training/prepare/origins.h"
+#include "graph/training/prepare/value_trace.h"
 #include "graph/training/prepare/values.h"
 
 namespace ondine::graph {
@@ -36,14 +36,14 @@ std::optional<Logits> find_logits(ModelDef& model, Names& names, const std::stri
 // Of values of the main graph, through subgraphs and functions:
 // The node that makes `value` a probability, such as "Softmax 'node_p'", found through operators
 // that preserve probabilities; "" if there is none.
-std::string probability_source(Origins& origins, const std::string& value);
+std::string probability_source(ValueTrace& trace, const std::string& value);
 // Whether `value` is the logarithm of probabilities.
-bool is_log_probability(Origins& origins, const std::string& value);
+bool is_log_probability(ValueTrace& trace, const std::string& value);
 // The layer that gives `value` as sums of products, such as "Gemm 'fc'"; "" if it is none.
-std::string product_source(Origins& origins, const std::string& value);
+std::string product_source(ValueTrace& trace, const std::string& value);
 // Whether `value` is what a layer with a weight [features, classes] gives, so that its last axis
 // are the classes. Looks through bias, factors, conversions and Tanh.
-bool is_made_by_linear_layer(Origins& origins, const std::string& value);
+bool is_made_by_linear_layer(ValueTrace& trace, const std::string& value);
 
 // Operators that only move or convert elements and keep all of them.
 bool keeps_elements(const NodeDef& node) noexcept;

@@ -126,8 +126,8 @@ void place_classes(Prediction& prediction, const Asked& asked, std::optional<std
 }
 
 // Sums of products are not probabilities.
-void refuse_logits(Origins& origins, const Asked& asked, Loss loss) {
-  const std::string layer = product_source(origins, asked.value);
+void refuse_logits(ValueTrace& trace, const Asked& asked, Loss loss) {
+  const std::string layer = product_source(trace, asked.value);
   if (layer.empty()) return;
   fail(ErrorCode::mismatch, asked.what, " is made by ", layer,
        " and holds no probabilities; use the loss on logits, ",
@@ -137,11 +137,11 @@ void refuse_logits(Origins& origins, const Asked& asked, Loss loss) {
 // The nearest Softmax says over which axis probabilities sum to 1.
 void read_probabilities(Prediction& prediction, const Asked& asked, const ModelDef& model,
                         const ValueTypes& types, Loss loss) {
-  Origins origins(model.graph, model.functions);
-  prediction.is_log = loss == Loss::nll && is_log_probability(origins, asked.value);
-  const std::string source = probability_source(origins, asked.value);
+  ValueTrace trace(model.graph, model.functions);
+  prediction.is_log = loss == Loss::nll && is_log_probability(trace, asked.value);
+  const std::string source = probability_source(trace, asked.value);
   if (source.empty() && !prediction.is_log) {
-    refuse_logits(origins, asked, loss);
+    refuse_logits(trace, asked, loss);
     prediction.reason = asked.what + ", taken for probabilities";
     return;
   }
@@ -168,8 +168,8 @@ void read_logits(Prediction& prediction, const Asked& asked, ModelDef& model, Na
                  const ValueTypes& types, Loss loss) {
   auto logits = find_logits(model, names, asked.value, loss);
   if (!logits) {
-    Origins origins(model.graph, model.functions);
-    const std::string source = probability_source(origins, asked.value);
+    ValueTrace trace(model.graph, model.functions);
+    const std::string source = probability_source(trace, asked.value);
     if (!source.empty()) refuse_probabilities(asked.value, source, loss);
     prediction.reason = asked.what + ", taken for logits";
     return;
@@ -194,8 +194,8 @@ void read_logits(Prediction& prediction, const Asked& asked, ModelDef& model, Na
 void place_plain_classes(Prediction& prediction, const Asked& asked, const ModelDef& model,
                          std::size_t axis) {
   const std::size_t rank = prediction.dims ? prediction.dims->size() : 0;
-  Origins origins(model.graph, model.functions);
-  if (axis == 1 && rank > 2 && is_made_by_linear_layer(origins, asked.value)) {
+  ValueTrace trace(model.graph, model.functions);
+  if (axis == 1 && rank > 2 && is_made_by_linear_layer(trace, asked.value)) {
     axis = rank - 1;
     prediction.reason += " of the classes on its last axis, as a linear layer makes them";
   }

@@ -11,6 +11,11 @@ bool is_contrib(const NodeDef& node, std::initializer_list<std::string_view> lis
   return node.domain == "com.microsoft" && one_of(node.op, list);
 }
 
+bool quantizes(const NodeDef& node) {
+  return (node.domain.empty() || node.domain == "com.microsoft") &&
+         one_of(node.op, {"DequantizeLinear", "QuantizeLinear"});
+}
+
 bool makes_probabilities(const NodeDef& node) {
   if (node.domain == "ai.onnx.ml") return node.op == "Normalizer";
   if (is_contrib(node, {"BiasSoftmax", "QLinearSigmoid", "QLinearSoftmax"})) return true;
@@ -22,7 +27,7 @@ bool makes_probabilities(const NodeDef& node) {
 bool keeps_probabilities(const NodeDef& node) {
   if (node.inputs.empty()) return false;
   if (node.domain == "ai.onnx.ml") return node.op == "ZipMap";
-  if (is_contrib(node, {"DequantizeLinear", "QuantizeLinear"})) return true;
+  if (quantizes(node)) return true;
   if (!node.domain.empty()) return false;
   return keeps_elements(node) || one_of(node.op, {"Abs",
                                                   "AveragePool",
@@ -30,7 +35,6 @@ bool keeps_probabilities(const NodeDef& node) {
                                                   "Compress",
                                                   "ConcatFromSequence",
                                                   "DepthToSpace",
-                                                  "DequantizeLinear",
                                                   "Dropout",
                                                   "Expand",
                                                   "Gather",
@@ -42,7 +46,6 @@ bool keeps_probabilities(const NodeDef& node) {
                                                   "Neg",
                                                   "Optional",
                                                   "OptionalGetElement",
-                                                  "QuantizeLinear",
                                                   "ReduceMax",
                                                   "ReduceMean",
                                                   "ReduceMin",
@@ -70,7 +73,7 @@ bool combines_probabilities(const NodeDef& node) {
 
 class Probabilities {
  public:
-  explicit Probabilities(Origins& origins) : origins_(&origins) {}
+  explicit Probabilities(ValueTrace& trace) : trace_(&trace) {}
 
   const NodeDef* source(const std::string& value) { return find({0, value}).node; }
 
@@ -109,11 +112,11 @@ class Probabilities {
     constexpr Found neutral{nullptr, true};
     const auto known = known_.find(value);
     if (known != known_.end() && known->second.node != nullptr) return known->second;
-    if (origins_->is_constant(value)) return neutral;
-    const std::vector<ScopedValue> aliases = origins_->aliases(value);
+    if (trace_->is_constant(value)) return neutral;
+    const std::vector<ScopedValue> aliases = trace_->aliases(value);
     open.insert(open.end(), aliases.rbegin(), aliases.rend());
     if (!aliases.empty()) return neutral;
-    const NodeDef* node = origins_->producer(value);
+    const NodeDef* node = trace_->producer(value);
     if (node == nullptr) return {};
     if (makes_probabilities(*node) || is_normalization(*node, value.scope) ||
         is_sigmoid(*node, value.scope)) {
@@ -150,8 +153,8 @@ class Probabilities {
   // The node that makes a value, through what moves and spreads its elements.
   const NodeDef* maker(ScopedValue& value) const {
     while (true) {
-      const std::vector<ScopedValue> aliases = origins_->aliases(value);
-      const NodeDef* node = origins_->standard_producer(value);
+      const std::vector<ScopedValue> aliases = trace_->aliases(value);
+      const NodeDef* node = trace_->standard_producer(value);
       if (aliases.size() == 1) {
         value = aliases.front();
       } else if (node != nullptr && (keeps_elements(*node) || is_standard(*node, "Expand"))) {
@@ -174,7 +177,7 @@ class Probabilities {
   // 1 / (1 + e^-x), written so.
   bool is_sigmoid(const NodeDef& node, std::size_t scope) const {
     const bool divides = is_standard(node, "Div") && node.inputs.size() == 2 &&
-                         origins_->is_constant({scope, node.inputs[0]});
+                         trace_->is_constant({scope, node.inputs[0]});
     if (!divides && !is_standard(node, "Reciprocal")) return false;
     ScopedValue at{scope, node.inputs.at(divides ? 1 : 0)};
     const NodeDef* sum = maker(at);
@@ -182,42 +185,43 @@ class Probabilities {
     for (const std::size_t one : {std::size_t{0}, std::size_t{1}}) {
       ScopedValue power{at.scope, sum->inputs[1 - one]};
       const NodeDef* exp = maker(power);
-      const bool adds = origins_->is_constant({at.scope, sum->inputs[one]});
+      const bool adds = trace_->is_constant({at.scope, sum->inputs[one]});
       if (adds && exp != nullptr && exp->op == "Exp") return true;
     }
     return false;
   }
 
-  Origins* origins_;
+  ValueTrace* trace_;
   int depth_ = 0;
   std::map<ScopedValue, Found> known_;
 };
 
 }  // namespace
 
-std::string probability_source(Origins& origins, const std::string& value) {
-  const NodeDef* found = Probabilities(origins).source(value);
+std::string probability_source(ValueTrace& trace, const std::string& value) {
+  const NodeDef* found = Probabilities(trace).source(value);
   return found == nullptr ? std::string() : named_operator(*found);
 }
 
-bool is_log_probability(Origins& origins, const std::string& value) {
+bool is_log_probability(ValueTrace& trace, const std::string& value) {
   const auto decide = [&](const NodeDef& node, std::size_t scope) {
     if (!node.domain.empty()) return false;
     if (node.op == "LogSoftmax" || node.op == "Log") return true;
     if (node.op != "Sub" || node.inputs.size() != 2) return false;
-    const NodeDef* subtracted = origins.standard_producer({scope, node.inputs[1]});
+    const NodeDef* subtracted = trace.standard_producer({scope, node.inputs[1]});
     return subtracted != nullptr && one_of(subtracted->op, {"Log", "ReduceLogSumExp"});
   };
   const auto passes = [](const NodeDef& node, std::size_t) {
-    return keeps_elements(node) ? std::optional<std::size_t>(0) : std::nullopt;
+    const bool keeps = keeps_elements(node) || quantizes(node);
+    return keeps ? std::optional<std::size_t>(0) : std::nullopt;
   };
-  return made_so(origins, {0, value}, true, passes, decide);
+  return made_so(trace, {0, value}, true, passes, decide);
 }
 
-std::string product_source(Origins& origins, const std::string& value) {
+std::string product_source(ValueTrace& trace, const std::string& value) {
   std::string result;
   const auto is_product = [&](const ScopedValue& one) {
-    const NodeDef* node = origins.standard_producer(one);
+    const NodeDef* node = trace.standard_producer(one);
     return node != nullptr && makes_products(node->op);
   };
   const auto decide = [&](const NodeDef& node, std::size_t scope) {
@@ -234,7 +238,7 @@ std::string product_source(Origins& origins, const std::string& value) {
   const auto passes = [](const NodeDef& node, std::size_t) {
     return is_standard(node, "Identity") ? std::optional<std::size_t>(0) : std::nullopt;
   };
-  made_so(origins, {0, value}, true, passes, decide);
+  made_so(trace, {0, value}, true, passes, decide);
   return result;
 }
 

@@ -1,4 +1,4 @@
-#include "graph/training/prepare/origins.h"
+#include "graph/training/prepare/value_trace.h"
 
 #include <algorithm>
 
@@ -40,13 +40,13 @@ BodyPlaces body_places(const NodeDef& node, const GraphDef& body) {
   return {shift, 0, 0, inputs - scanned};
 }
 
-Origins::Origins(const GraphDef& main, std::span<const FunctionDef> functions)
+ValueTrace::ValueTrace(const GraphDef& main, std::span<const FunctionDef> functions)
     : functions_(functions) {
   scopes_.emplace_back();
   add_graph(0, main);
 }
 
-void Origins::add_graph(std::size_t scope, const GraphDef& graph) {
+void ValueTrace::add_graph(std::size_t scope, const GraphDef& graph) {
   Scope& to = scopes_[scope];
   for (const InitializerDef& one : graph.initializers) {
     to.constants.insert(one.name);
@@ -56,7 +56,7 @@ void Origins::add_graph(std::size_t scope, const GraphDef& graph) {
   add_nodes(scope, graph.nodes);
 }
 
-void Origins::add_nodes(std::size_t scope, std::span<const NodeDef> nodes) {
+void ValueTrace::add_nodes(std::size_t scope, std::span<const NodeDef> nodes) {
   Scope& to = scopes_[scope];
   to.producers = producers_of(nodes);
   for (const NodeDef& node : nodes) {
@@ -71,18 +71,18 @@ void Origins::add_nodes(std::size_t scope, std::span<const NodeDef> nodes) {
   to.constants.erase("");
 }
 
-const NodeDef* Origins::producer(const ScopedValue& value) const {
+const NodeDef* ValueTrace::producer(const ScopedValue& value) const {
   const Producers& producers = scopes_[value.scope].producers;
   const auto found = producers.find(value.name);
   return found == producers.end() ? nullptr : found->second;
 }
 
-const NodeDef* Origins::standard_producer(const ScopedValue& value) const {
+const NodeDef* ValueTrace::standard_producer(const ScopedValue& value) const {
   const NodeDef* node = producer(value);
   return node != nullptr && node->domain.empty() ? node : nullptr;
 }
 
-bool Origins::is_constant(const ScopedValue& value) const {
+bool ValueTrace::is_constant(const ScopedValue& value) const {
   std::size_t at = value.scope;
   while (true) {
     const Scope& scope = scopes_[at];
@@ -94,13 +94,13 @@ bool Origins::is_constant(const ScopedValue& value) const {
   }
 }
 
-const InitializerDef* Origins::initializer(const ScopedValue& value) const {
+const InitializerDef* ValueTrace::initializer(const ScopedValue& value) const {
   const auto& initializers = scopes_[value.scope].initializers;
   const auto found = initializers.find(value.name);
   return found == initializers.end() ? nullptr : found->second;
 }
 
-std::vector<ScopedValue> Origins::aliases(const ScopedValue& value) {
+std::vector<ScopedValue> ValueTrace::aliases(const ScopedValue& value) {
   std::vector<ScopedValue> result;
   if (const NodeDef* node = producer(value)) {
     add_inside(value, *node, result);
@@ -111,8 +111,8 @@ std::vector<ScopedValue> Origins::aliases(const ScopedValue& value) {
 }
 
 // What an output of a node is inside of its subgraphs or its function.
-void Origins::add_inside(const ScopedValue& value, const NodeDef& node,
-                         std::vector<ScopedValue>& result) {
+void ValueTrace::add_inside(const ScopedValue& value, const NodeDef& node,
+                            std::vector<ScopedValue>& result) {
   const std::size_t place = place_of(node.outputs, value.name);
   const auto add_output = [&](std::size_t scope, std::size_t index) {
     const auto& outputs = scopes_[scope].outputs;
@@ -136,7 +136,7 @@ void Origins::add_inside(const ScopedValue& value, const NodeDef& node,
 }
 
 // What a value that no node of its scope makes is outside.
-void Origins::add_outside(const ScopedValue& value, std::vector<ScopedValue>& result) const {
+void ValueTrace::add_outside(const ScopedValue& value, std::vector<ScopedValue>& result) const {
   const Scope& scope = scopes_[value.scope];
   if (scope.holder == nullptr || scope.initializers.contains(value.name)) return;
   const std::size_t place = place_of(scope.inputs, value.name);
@@ -159,7 +159,7 @@ void Origins::add_outside(const ScopedValue& value, std::vector<ScopedValue>& re
   }
 }
 
-Origins::Scope& Origins::add_scope(std::size_t parent, const NodeDef& holder) {
+ValueTrace::Scope& ValueTrace::add_scope(std::size_t parent, const NodeDef& holder) {
   if (scopes_.size() >= most_scopes) {
     fail(ErrorCode::limit, "what makes the prediction lies in more than ", most_scopes,
          " subgraphs and calls of functions");
@@ -170,7 +170,7 @@ Origins::Scope& Origins::add_scope(std::size_t parent, const NodeDef& holder) {
   return scope;
 }
 
-std::size_t Origins::scope_of(std::size_t parent, const NodeDef& holder, const GraphDef& body) {
+std::size_t ValueTrace::scope_of(std::size_t parent, const NodeDef& holder, const GraphDef& body) {
   const auto [known, fresh] = inner_.try_emplace({parent, &holder, &body}, scopes_.size());
   if (!fresh) return known->second;
   Scope& scope = add_scope(parent, holder);
@@ -180,8 +180,8 @@ std::size_t Origins::scope_of(std::size_t parent, const NodeDef& holder, const G
   return known->second;
 }
 
-std::size_t Origins::scope_of(std::size_t parent, const NodeDef& holder,
-                              const FunctionDef& function) {
+std::size_t ValueTrace::scope_of(std::size_t parent, const NodeDef& holder,
+                                 const FunctionDef& function) {
   const auto [known, fresh] = inner_.try_emplace({parent, &holder, &function}, scopes_.size());
   if (!fresh) return known->second;
   Scope& scope = add_scope(parent, holder);

@@ -27,10 +27,10 @@ struct ScopedValue {
   auto operator<=>(const ScopedValue&) const = default;
 };
 
-class Origins {
+class ValueTrace {
  public:
   // Both must outlive it.
-  Origins(const GraphDef& main, std::span<const FunctionDef> functions);
+  ValueTrace(const GraphDef& main, std::span<const FunctionDef> functions);
 
   // The node of the value's own scope that makes it, or nullptr.
   const NodeDef* producer(const ScopedValue& value) const;
@@ -78,17 +78,17 @@ class Origins {
 // or of all. Looks through subgraphs and functions, and from a node to that of its inputs that
 // `passes(node, scope)` names.
 template <class Passes, class Decide>
-bool made_so(Origins& origins, ScopedValue value, bool any, Passes passes, Decide decide) {
+bool made_so(ValueTrace& trace, ScopedValue value, bool any, Passes passes, Decide decide) {
   std::set<ScopedValue> seen;
   std::vector<ScopedValue> open{std::move(value)};
   while (!open.empty()) {
     const ScopedValue one = std::move(open.back());
     open.pop_back();
     if (!seen.insert(one).second) continue;
-    const std::vector<ScopedValue> aliases = origins.aliases(one);
+    const std::vector<ScopedValue> aliases = trace.aliases(one);
     open.insert(open.end(), aliases.rbegin(), aliases.rend());
     if (!aliases.empty()) continue;
-    const NodeDef* node = origins.producer(one);
+    const NodeDef* node = trace.producer(one);
     const auto next = node == nullptr ? std::optional<std::size_t>() : passes(*node, one.scope);
     if (next && *next < node->inputs.size()) {
       open.push_back({one.scope, node->inputs[*next]});
