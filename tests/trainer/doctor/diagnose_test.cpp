@@ -272,9 +272,8 @@ TEST_CASE("an optimizer that is written with ordinary operators is Adam if it ta
     }
     model.metadata.emplace_back("ondine.learning_rate", "rate");
     CAPTURE(takes_root);
-    const auto findings =
-        diagnose(Model::load(encode(model)), {{"x", random_floats({4, 2}, 1)},
-                                              {"t", random_floats({4, 1}, 2)}});
+    const auto findings = diagnose(Model::load(encode(model)), {{"x", random_floats({4, 2}, 1)},
+                                                                {"t", random_floats({4, 1}, 2)}});
     std::string text;
     for (const Finding& one : findings) text += one.message + "\n";
     CHECK((text.find("with Adam") != std::string::npos) == takes_root);

@@ -188,3 +188,27 @@ TEST_CASE("long ways and many branches are followed in proportion to their lengt
   CHECK_THAT(outcome(model, of(Loss::bce_with_logits)),
              Catch::Contains("holds probabilities, made by Sigmoid"));
 }
+
+TEST_CASE("float16 values inside of branches scale the loss") {
+  for (const DType inner : {DType::float16, DType::float64}) {
+    ModelDef model = network();
+    InitializerDef& condition = model.graph.initializers.emplace_back();
+    condition.name = "condition";
+    condition.value = Tensor::scalar(true);
+    const auto branch = [&](const std::string& side) {
+      auto body = std::make_shared<GraphDef>();
+      const auto cast = [](DType to) -> Attributes {
+        return {{"to", static_cast<std::int64_t>(to)}};
+      };
+      body->nodes = {named_node("Cast", {"logits"}, {side + "narrow"}, cast(inner)),
+                     named_node("Cast", {side + "narrow"}, {side}, cast(DType::float32))};
+      body->outputs = {value(side, {std::string("N"), std::int64_t{3}})};
+      return std::shared_ptr<const GraphDef>(body);
+    };
+    model.graph.nodes.back() = named_node(
+        "If", {"condition"}, {"p"}, {{"then_branch", branch("a")}, {"else_branch", branch("b")}});
+    const bool is_scaled =
+        std::holds_alternative<DynamicLossScale>(prepare(model, of(Loss::mse)).loss_scale);
+    CHECK(is_scaled == (inner == DType::float16));
+  }
+}
