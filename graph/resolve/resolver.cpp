@@ -9,6 +9,7 @@
 #include "graph/contract/op_def.h"
 #include "graph/contract/signature.h"
 #include "graph/evaluate/evaluate_node.h"
+#include "graph/ir/attribute_value.h"
 #include "graph/ir/declared_type.h"
 #include "graph/print/dim_names.h"
 
@@ -284,13 +285,13 @@ void Resolver::resolve_references(NameScope& scope, Node& node) {
   for (const char* attribute : {"xs", "zs"}) {
     const Attribute* names = ondine::graph::find(node.attributes, attribute);
     if (names == nullptr) continue;
-    for (const auto& name : std::get<std::vector<std::string>>(names->data)) {
+    for (const auto& name : value_of<std::vector<std::string>>(*names, node.op->name)) {
       node.references.push_back(scope.get(name));
     }
   }
   const Attribute* y = ondine::graph::find(node.attributes, "y");
   if (y == nullptr) fail(ErrorCode::invalid_model, "attribute 'y' is missing");
-  node.references.push_back(scope.get(std::get<std::string>(y->data)));
+  node.references.push_back(scope.get(value_of<std::string>(*y, node.op->name)));
 }
 
 std::vector<Type> Resolver::resolve_subgraph(NameScope& scope, Node& node, std::size_t index,

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cerrno>
+#include <cmath>
 #include <cstdio>
 #include <iostream>
 #include <list>
@@ -110,12 +111,28 @@ Option& Option::required() {
 }
 
 Option& Option::positive() {
-  option_->check(CLI::PositiveNumber);
+  option_->check(CLI::Validator(
+      [](const std::string& text) {
+        double number = 0;
+        const bool is_number = CLI::detail::lexical_cast(text, number);
+        return std::string(
+            is_number && number > 0 && std::isfinite(number) ? "" : "needs a number above 0");
+      },
+      "POSITIVE"));
   return *this;
 }
 
 Option& Option::between(int least, int most) {
-  option_->check(CLI::Range(least, most));
+  const std::string needed =
+      "needs a whole number from " + std::to_string(least) + " to " + std::to_string(most);
+  option_->check(CLI::Validator(
+      [=](const std::string& text) {
+        int number = 0;
+        const bool fits =
+            CLI::detail::lexical_cast(text, number) && number >= least && number <= most;
+        return fits ? std::string() : needed;
+      },
+      "INT in [" + std::to_string(least) + " - " + std::to_string(most) + "]"));
   return *this;
 }
 
@@ -138,6 +155,10 @@ Option& Option::hidden() {
   option_->group("");
   return *this;
 }
+
+std::string Option::name() const { return option_->get_name(); }
+
+bool Option::given() const { return option_->count() > 0; }
 
 Option Command::option(const std::string& names, Target to, const std::string& help) {
   return Option(std::visit(
@@ -344,7 +365,10 @@ int Parser::run(int argc, char** argv) {
   } catch (const CLI::Success& shown) {
     return app_->exit(shown, std::cout, std::cerr);
   } catch (const CLI::ParseError& error) {
-    return report_wrong_usage(error.what());
+    // CLI11 puts a colon between an option and what it needs.
+    std::string text = error.what();
+    if (const std::size_t at = text.find(": needs "); at != std::string::npos) text.erase(at, 1);
+    return report_wrong_usage(text);
   }
   try {
     return wrote_job() ? 0 : table_->chosen();

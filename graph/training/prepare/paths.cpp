@@ -242,68 +242,10 @@ void reach(const GraphDef& graph, Strings& values, Stops&& stops) {
   }
 }
 
-class LinearLayers {
- public:
-  explicit LinearLayers(const GraphDef& graph) : producers_(producers_of(graph)) {
-    for (const InitializerDef& one : graph.initializers) {
-      ranks_[one.name] = one.value.shape().rank();
-    }
-  }
-
-  bool make(std::string_view name) const {
-    for (std::size_t step = 0; step < most_steps; ++step) {
-      const NodeDef* node = standard_producer(producers_, name);
-      if (node == nullptr) return false;
-      if (node->op == "MatMul") return is_matrix(node->inputs.at(1));
-      if (one_of(node->op, {"Cast", "Dropout", "Identity", "Tanh"})) {
-        name = node->inputs.at(0);
-      } else if (!one_of(node->op, {"Add", "Div", "Mul", "Sub"})) {
-        return false;
-      } else if (is_vector(node->inputs.at(0))) {
-        name = node->inputs.at(1);
-      } else if (is_vector(node->inputs.at(1))) {
-        name = node->inputs.at(0);
-      } else {
-        return false;
-      }
-    }
-    return false;
-  }
-
- private:
-  static constexpr std::size_t most_steps = 16;
-
-  bool is_vector(std::string_view name) const {
-    const auto found = ranks_.find(name);
-    return found != ranks_.end() && found->second <= 1;
-  }
-
-  bool is_matrix(std::string_view name) const {
-    for (std::size_t step = 0; step < most_steps; ++step) {
-      const auto found = ranks_.find(name);
-      if (found != ranks_.end()) return found->second == 2;
-      const NodeDef* node = standard_producer(producers_, name);
-      if (node == nullptr ||
-          !one_of(node->op, {"Cast", "DequantizeLinear", "Identity", "Transpose"})) {
-        return false;
-      }
-      name = node->inputs.at(0);
-    }
-    return false;
-  }
-
-  Producers producers_;
-  std::map<std::string_view, std::size_t> ranks_;  // of initializers
-};
-
 }  // namespace
 
 bool makes_products(std::string_view op) noexcept {
   return one_of(op, {"MatMul", "Conv", "Gemm", "ConvTranspose", "Einsum"});
-}
-
-bool is_made_by_linear_layer(const GraphDef& graph, const std::string& value) {
-  return LinearLayers(graph).make(value);
 }
 
 Strings differentiable_values(const GraphDef& graph, const Strings& outputs) {

@@ -16,10 +16,6 @@ using Strings = std::set<std::string, std::less<>>;
 // Operators that compute sums of products. A separate Add often adds the bias to their result.
 bool makes_products(std::string_view op) noexcept;
 
-// Whether `value` is what a layer with a weight [features, classes] gives, so that its last axis
-// are the classes. Looks through bias, factors, conversions and Tanh.
-bool is_made_by_linear_layer(const GraphDef& graph, const std::string& value);
-
 // Values through which a derivative of `outputs` may flow, those of subgraphs included.
 Strings differentiable_values(const GraphDef& graph, const Strings& outputs);
 

@@ -204,10 +204,9 @@ ChosenInit write_initial_values(const ModelDef& model, TrainingInfoDef& info, Na
   GraphDef initialization;
   initialization.name = names.fresh("initialization");
   GraphWriter writer(initialization, names, imported(model, ""));
-  const ChosenInit init = asked == WeightInit::automatic
-                              ? choose_init(model.graph, parameters.trained, head)
-                              : ChosenInit{asked, {}};
-  write_initialization(writer, model.graph, parameters.trained, init.init, masters,
+  const ChosenInit init =
+      asked == WeightInit::automatic ? choose_init(model, parameters, head) : ChosenInit{asked, {}};
+  write_initialization(writer, model, parameters.trained, init.init, masters,
                        info.initialization_binding, head);
   write_weight_scales(writer, model.graph, quantized, info.initialization_binding);
   if (!initialization.nodes.empty()) info.initialization = std::move(initialization);

@@ -180,6 +180,35 @@ TEST_CASE("lowered derivatives of Resize, Einsum and Det follow the training") {
     return b.node("Einsum", {in, b.initializer("w", random_floats({4, 2, 3}, 5))},
                   {{"equation", std::string("bi,kbi->ib")}});
   });
+  // Derivatives that lie on a diagonal, or are repeated along letters of their own.
+  struct Case {
+    std::string equation;
+    Shape x;
+    Shape weight;
+    Shape y;
+  };
+  for (const Case& one : {Case{"ii,ij->ij", {3, 3}, {3, 2}, {3, 2}},
+                          {"ii,j->j", {3, 3}, {2}, {2}},
+                          {"ii,jj->", {3, 3}, {2, 2}, {}},
+                          {"bii,bi->b", {2, 3, 3}, {2, 3}, {2}},
+                          {"iij,jkk->i", {3, 3, 2}, {2, 4, 4}, {3}},
+                          {"iii,i->i", {3, 3, 3}, {3}, {3}},
+                          {"iijj,ij->i", {2, 2, 3, 3}, {2, 3}, {2}},
+                          {"ijij,ij->j", {2, 3, 2, 3}, {2, 3}, {3}},
+                          {"...ii,i->...i", {2, 4, 3, 3}, {3}, {2, 4, 3}},
+                          {"i...i,...->i...", {3, 2, 4, 3}, {2, 4}, {3, 2, 4}},
+                          {"...ii,...->...", {2, 3, 3}, {2}, {2}},
+                          {"...ij,...->...", {2, 3, 4}, {2}, {2}},
+                          {"j...i,...->...", {4, 2, 3}, {2}, {2}},
+                          {"...ii,...i->i", {1, 3, 3}, {4, 3}, {3}}}) {
+    CAPTURE(one.equation);
+    check_network(one.x, one.y, [&](ModelBuilder& b, const std::string& in) {
+      // Both operands depend on weights.
+      const std::string first = b.node("Mul", {in, b.initializer("v", random_floats(one.x, 7))});
+      return b.node("Einsum", {first, b.initializer("w", random_floats(one.weight, 5))},
+                    {{"equation", one.equation}});
+    });
+  }
   check_network({2, 3, 3}, {2}, [](ModelBuilder& b, const std::string& in) {
     return b.node("Det", {b.node("MatMul", {in, b.initializer("w", random_floats({3, 3}, 5))})});
   });
