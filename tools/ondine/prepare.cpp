@@ -120,7 +120,7 @@ void add_loss_options(Command command, Options& options) {
   command.number(
       "--ignore-index", [&options](double value) { options.ignore_index = value; },
       "Of softmax-cross-entropy: the label that does not count");
-  add_class_weights(command, options.class_weights);
+  add_class_weights(command, options.class_weights, options.load.deadline);
   command.option("--soft-labels", &prepare.soft_labels,
                  "Of softmax-cross-entropy: labels are probabilities of the classes");
   command.option("--focal-gamma", &prepare.focal_gamma, "Exponent of the focal loss");
@@ -256,6 +256,7 @@ void add_options(Command command, Options& options) {
   command.option("--no-accuracy", &options.no_accuracy, "Do not add an accuracy output");
   command.option("--no-training-mode", &options.no_training_mode,
                  "Keep Dropout and BatchNormalization in inference mode");
+  add_deadline(command, options.load.deadline);
   add_operator_sets(command, options.load.operator_sets);
 }
 

@@ -12,6 +12,7 @@
 #include <ondine/data.h>
 
 #include "core/hidden.h"
+#include "trainer/data/reading.h"
 
 namespace ondine::data {
 
@@ -56,6 +57,9 @@ class Column {
   virtual std::string file(std::uint64_t) const { return {}; }
   // Samples a second, where rows are recordings; 0 elsewhere.
   virtual std::int64_t sample_rate() const { return 0; }
+  // Throws Error(limit) if a batch of so many rows would be out of proportion to what the column
+  // holds.
+  virtual void check_batch(std::uint64_t, const RowType&) const {}
   // What a person should know of the rows; empty where there is nothing.
   virtual std::string note() const { return {}; }
   // The column when it has one integer a row.
@@ -88,6 +92,7 @@ struct ONDINE_HIDDEN Dataset::Part {
   std::vector<std::string> skipped;  // broken files
   int threads = 0;                   // see DatasetOptions
   std::optional<TextOptions> text;   // see Dataset::text
+  data::Reading reading;
 
   // Error(mismatch) when the columns differ.
   std::uint64_t size() const;

@@ -12,7 +12,9 @@
 
 namespace ondine::cli {
 
-Option add_data_options(Command command, DataOptions& options) {
+Option add_data_options(Command command, DataOptions& options,
+                        const std::optional<std::chrono::milliseconds>& deadline) {
+  options.deadline = &deadline;
   Option data =
       command.option("--data", &options.data,
                      "Folder or files: IDX, .npy, .npz, .csv, a .csv list of images or "
@@ -76,6 +78,7 @@ DatasetOptions dataset_options(const DataOptions& options, const Model& model) {
   result.audio = options.audio;
   result.audio.resample = !options.no_resample;
   result.cache_bytes = options.cache_bytes;
+  if (options.deadline != nullptr) result.deadline = *options.deadline;
   if (options.fill) result.fill = static_cast<double>(*options.fill);
   return result;
 }

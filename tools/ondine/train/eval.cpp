@@ -88,7 +88,7 @@ void add_eval(Parser& parser) {
       "y_test.npy --label y\n"
       "  ondine eval trained.onnx --data photos --metrics accuracy,top5,f1,confusion_matrix\n");
   command.option("MODEL", &options->model, "Model file").required();
-  add_data_options(command, options->data).required();
+  add_data_options(command, options->data, options->load.deadline).required();
   command.option("--map", &options->map,
                  "INPUT=ARRAY, for arrays named differently from the input");
   command.option("--label", &options->label, "Array of the labels");

@@ -9,7 +9,10 @@
 
 namespace ondine::data {
 
-// `image` is uint8 [H, W, 3]. The result is [height, width, 3] in 0..255, not rounded.
+// `image` is uint8 or uint16 [H, W, 3]. The result is [height, width, 3] in 0..255 or 0..65535, not
+// rounded.
 std::vector<float> resize_image(const Tensor& image, ImageSize size, ImageFit fit);
+// Memory that it takes beside its result.
+std::int64_t resize_bytes(const Tensor& image);
 
 }  // namespace ondine::data
