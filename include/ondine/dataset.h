@@ -159,6 +159,8 @@ class ONDINE_API Dataset {
  private:
   friend class Feeder;
   explicit Dataset(data::Parts parts);
+  static Dataset read(std::span<const std::filesystem::path> places, const DatasetOptions& options);
+  void set_reading(const DatasetOptions& options);
 
   std::shared_ptr<const Part> train_;
   std::shared_ptr<const Part> validation_;

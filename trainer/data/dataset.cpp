@@ -13,35 +13,15 @@
 namespace ondine {
 namespace {
 
-Dataset::Part part_of(NamedValues arrays, Layout layout) {
-  Dataset::Part part;
+std::shared_ptr<const Dataset::Part> part_of(NamedValues arrays, Layout layout) {
+  auto part = std::make_shared<Dataset::Part>();
   for (auto& [name, value] : arrays) {
-    part.columns.push_back(data::array_column(std::move(name), std::move(value.tensor()), layout));
+    part->columns.push_back(data::array_column(std::move(name), std::move(value.tensor()), layout));
   }
   return part;
 }
 
 std::shared_ptr<const Dataset::Part> no_part() { return std::make_shared<const Dataset::Part>(); }
-
-data::Parts open_parts(std::span<const std::filesystem::path> places,
-                       const DatasetOptions& options) {
-  const std::array kinds{&data::image_files, &data::sound_files};
-  for (const data::FileKind* kind : kinds) {
-    if (data::are_file_lists(*kind, places)) return data::open_file_lists(*kind, places, options);
-  }
-  if (data::are_text_tables(places, options)) return data::open_text_tables(places, options);
-  if (data::are_tables(places)) return data::open_tables(places, options);
-  for (const data::FileKind* kind : kinds) {
-    if (places.size() == 1 && data::is_class_folder(*kind, places[0])) {
-      return data::open_class_folder(*kind, places[0], options);
-    }
-    if (data::are_files(*kind, places)) return data::open_files(*kind, places, options);
-  }
-  if (data::are_texts(places)) return data::open_texts(places, options);
-  DataSplits splits = load_splits(places, options.limits);
-  return {part_of(std::move(splits.train), options.layout),
-          part_of(std::move(splits.validation), options.layout)};
-}
 
 }  // namespace
 
@@ -70,21 +50,54 @@ Dataset Dataset::open(const std::filesystem::path& place, const DatasetOptions& 
 
 Dataset Dataset::open(std::span<const std::filesystem::path> places,
                       const DatasetOptions& options) {
+  const StopScope scope(data::Reading(options).stop());
+  Dataset data = read(places, options);
+  data.set_reading(options);
+  return data;
+}
+
+Dataset Dataset::read(std::span<const std::filesystem::path> places,
+                      const DatasetOptions& options) {
   return guard_memory("read the data", [&] {
-    const data::Reading reading(options);
-    const StopScope scope(reading.stop());
-    data::Parts parts = open_parts(places, options);
-    parts.train.reading = parts.validation.reading = reading;
-    return Dataset(std::move(parts));
+    const std::array kinds{&data::image_files, &data::sound_files};
+    for (const data::FileKind* kind : kinds) {
+      if (data::are_file_lists(*kind, places)) {
+        return Dataset(data::open_file_lists(*kind, places, options));
+      }
+    }
+    if (data::are_text_tables(places, options)) {
+      return Dataset(data::open_text_tables(places, options));
+    }
+    if (data::are_tables(places)) return Dataset(data::open_tables(places, options));
+    for (const data::FileKind* kind : kinds) {
+      if (places.size() == 1 && data::is_class_folder(*kind, places[0])) {
+        return Dataset(data::open_class_folder(*kind, places[0], options));
+      }
+      if (data::are_files(*kind, places)) return Dataset(data::open_files(*kind, places, options));
+    }
+    if (data::are_texts(places)) return Dataset(data::open_texts(places, options));
+    DataSplits splits = load_splits(places, options.limits);
+    return from(std::move(splits.train), std::move(splits.validation), options);
   });
 }
 
 Dataset Dataset::from(NamedValues train, NamedValues validation, const DatasetOptions& options) {
   return guard_memory("read the data", [&] {
-    data::Parts parts{part_of(std::move(train), options.layout),
-                      part_of(std::move(validation), options.layout)};
-    parts.train.reading = parts.validation.reading = data::Reading(options);
-    return Dataset(std::move(parts));
+    Dataset data;
+    data.train_ = part_of(std::move(train), options.layout);
+    data.validation_ = part_of(std::move(validation), options.layout);
+    data.set_reading(options);
+    return data;
+  });
+}
+
+void Dataset::set_reading(const DatasetOptions& options) {
+  guard_memory("read the data", [&] {
+    for (std::shared_ptr<const Part>* part : {&train_, &validation_}) {
+      Part bounded = **part;
+      bounded.reading = data::Reading(options);
+      *part = std::make_shared<const Part>(std::move(bounded));
+    }
   });
 }
 

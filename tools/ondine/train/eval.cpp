@@ -107,6 +107,7 @@ void add_eval(Parser& parser) {
   command.option("--averaged", &options->averaged, "Use the averages of the parameters");
   command.option("--batch-size", &options->batch_size, "Rows per batch").positive();
   command.option("--threads", &options->load.threads, "Threads").between(1, 1024);
+  add_deadline(command, options->load.deadline);
   add_operator_sets(command, options->load.operator_sets);
   command.option("--json", &options->as_json, "Print JSON");
   command.takes_job_file();
