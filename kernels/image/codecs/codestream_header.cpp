@@ -85,6 +85,7 @@ class Walker {
       const std::uint64_t marker = number(here, 2);
       if (marker == 0xffd9) return;
       if (marker == 0xff93) {
+        if (next <= at) return;
         at = next;
         continue;
       }

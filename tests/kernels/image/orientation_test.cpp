@@ -295,6 +295,11 @@ TEST_CASE("what a header claims is charged, or refused, before a codec allocates
   // 1,000 tiles' worth of bytes, whose tables do not fit.
   refuse(codestream(8192, 1024, 0xff) + Encoded(60000), "do not fit");
   refuse(codestream(4096, 33, 0xff) + Encoded(std::size_t{1} << 20), "do not fit");
+  // Data that follow a tile-part without the header of another one.
+  Encoded twice = codestream(8, 8, 0xff);
+  twice[twice.size() - 7] = 14;
+  twice.back() = 0x93;
+  refuse(twice + Encoded(40), "JPEG 2000 image");
   // Precincts of one pixel.
   refuse(codestream(1000, 1000, 0x00), "do not fit");
   // A PNG header of 60000 x 60000 pixels and no data.
