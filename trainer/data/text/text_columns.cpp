@@ -94,7 +94,7 @@ class TextColumn final : public IdColumn {
   }
 
   void check_batch(std::uint64_t rows, const RowType& type) const override {
-    constexpr std::uint64_t usual = std::uint64_t{256} << 20;
+    constexpr std::uint64_t usual = std::uint64_t{512} << 20;
     constexpr std::uint64_t most_padding = 64;
     if (!longest_ || type.dims[0] != length_) return;
     const std::uint64_t bytes = type.bytes();
