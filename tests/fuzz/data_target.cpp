@@ -149,6 +149,19 @@ void read_pieces(Bytes bytes, std::string_view) {
   encoding.decode(ids);
 }
 
+// While it lives, nothing is printed on standard error.
+class Silence {
+ public:
+  Silence() : kept_(std::cerr.rdbuf(unread_.rdbuf())) {}
+  ~Silence() { std::cerr.rdbuf(kept_); }
+  Silence(const Silence&) = delete;
+  Silence& operator=(const Silence&) = delete;
+
+ private:
+  std::ostringstream unread_;
+  std::streambuf* kept_;
+};
+
 // Options of every kind from a job file.
 void read_job(Bytes bytes, std::string_view name) {
   struct {
@@ -171,10 +184,8 @@ void read_job(Bytes bytes, std::string_view name) {
                                    folder().write(std::string(name), bytes).string()};
   std::array<char*, 4> arguments{};
   std::ranges::transform(words, arguments.begin(), [](std::string& word) { return word.data(); });
-  const std::ostringstream unread;
-  std::streambuf* const kept = std::cerr.rdbuf(unread.rdbuf());
+  const Silence silence;
   parser.run(static_cast<int>(arguments.size()), arguments.data());
-  std::cerr.rdbuf(kept);
 }
 
 struct Reader {
