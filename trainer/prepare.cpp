@@ -138,6 +138,7 @@ PrepareReport prepare(const std::filesystem::path& input, const std::filesystem:
 PrepareReport prepare(const std::filesystem::path& input, const std::filesystem::path& output,
                       const PrepareOptions& options, const LoadOptions& options_of_load) {
   return guard_memory(what, [&] {
+    const StopScope scope(stop_of(options_of_load));
     LoadOptions load;
     load.limits = options_of_load.limits;
     load.operator_sets = options_of_load.operator_sets;

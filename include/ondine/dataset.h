@@ -1,6 +1,7 @@
 // Data sets: named columns with one entry a row, from files or from memory.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -12,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include <ondine/data_limits.h>
 #include <ondine/export.h>
 #include <ondine/limits.h>
 #include <ondine/model.h>
@@ -67,7 +69,7 @@ struct TableColumns {
 };
 
 struct DatasetOptions {
-  Limits limits = {};
+  Limits limits = data_limits();
   // nhwc: arrays of rank 4 are [N, H, W, C] and their rows are transposed to [C, H, W].
   Layout layout = Layout::nchw;
   ImageFit image_fit = ImageFit::crop;
@@ -99,6 +101,10 @@ struct DatasetOptions {
   // Decoded images and recordings that are kept in memory, of each part: what is taken first stays,
   // the rest is decoded again whenever it is taken. A file that changes meanwhile may go unnoticed.
   std::uint64_t cache_bytes = std::uint64_t{256} << 20;
+  // Of opening, and of every batch: Error(limit) when it takes longer.
+  std::optional<std::chrono::milliseconds> deadline = {};
+  // Ends both with Error(cancelled).
+  std::shared_ptr<const CancelFlag> cancel = {};
 };
 
 class Batches;
@@ -119,8 +125,8 @@ class ONDINE_API Dataset {
   //   folders named train and val (or the like). Columns "image", decoded when a batch is taken,
   //   and "label", the position of the folder's name in classes(). An input [N, C, H, W] or [N, H,
   //   W, C] takes the images, C being 1 (grey) or 3 (red, green, blue): 0..1 in floating point,
-  //   0..255 in unsigned bytes, which all have the size of the first image where neither the input
-  //   nor image_size says one.
+  //   0..255 in unsigned bytes, upright as the file's EXIF says, which all have the size of the
+  //   first image where neither the input nor image_size says one.
   // - Images, or a folder with images in it and none in folders below: the column "image" alone.
   // - Recordings (WAV, FLAC, Ogg) in each of these ways. Columns "audio" and "label". An input [N,
   //   T], [N, 1, T] or [N, T, 1] takes the samples, in -1..1 in floating point, in -32768..32767 in
@@ -197,6 +203,8 @@ class ONDINE_API Dataset {
   friend class Feeder;
   friend struct data::PartAccess;
   explicit Dataset(data::Parts parts);
+  static Dataset read(std::span<const std::filesystem::path> places, const DatasetOptions& options);
+  void set_reading(const DatasetOptions& options);
 
   std::shared_ptr<const Part> train_;
   std::shared_ptr<const Part> validation_;

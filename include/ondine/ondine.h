@@ -4,6 +4,7 @@
 #include <ondine/augment.h>
 #include <ondine/build.h>
 #include <ondine/data.h>
+#include <ondine/data_limits.h>
 #include <ondine/data_record.h>
 #include <ondine/dataset.h>
 #include <ondine/doctor.h>

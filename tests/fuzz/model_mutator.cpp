@@ -13,6 +13,7 @@
 #include "tests/fuzz/any_network.h"
 #include "tests/fuzz/any_training.h"
 #include "tests/fuzz/base_models.h"
+#include "tests/fuzz/change_exporter.h"
 #include "tests/fuzz/change_model.h"
 #include "tests/fuzz/change_training.h"
 #include "tests/fuzz/settings.h"
@@ -60,6 +61,7 @@ void change_settings(ModelDef& model, Choices& choices) {
 
 void change_anything(ModelDef& model, Choices& choices) {
   if (choices.once_in(2)) change_settings(model, choices);
+  for (std::size_t n = choices.below(3); n > 0; --n) change_exporter(model, choices);
   for (std::size_t n = choices.below(4); n > 0; --n) {
     if (choices.once_in(3)) {
       change_model(model, choices);

@@ -58,11 +58,12 @@ std::vector<float> count_weights(const ClassWeightOptions& options, const std::s
 
 }  // namespace
 
-void add_class_weights(Command command, ClassWeightOptions& options) {
+void add_class_weights(Command command, ClassWeightOptions& options,
+                       const std::optional<std::chrono::milliseconds>& deadline) {
   command.option("--class-weights", &options.weights,
                  "Of softmax-cross-entropy and focal: a weight for each class, such as 1,0.5,2, or "
                  "balanced: in inverse proportion to its rows in --data");
-  Option data = add_data_options(command, options.data);
+  Option data = add_data_options(command, options.data, deadline);
   command
       .option("--validation-split", &options.validation_split,
               "With --data: fraction of the rows that `train` sets apart with the same --seed")

@@ -1,6 +1,8 @@
 // The option --class-weights.
 #pragma once
 
+#include <chrono>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,7 +17,9 @@ struct ClassWeightOptions {
   std::uint64_t seed = 0;
 };
 
-void add_class_weights(Command command, ClassWeightOptions& options);
+// `options` and the deadline of the command must outlive parsing.
+void add_class_weights(Command command, ClassWeightOptions& options,
+                       const std::optional<std::chrono::milliseconds>& deadline);
 
 // For class c of C classes in N rows of training data, N_c of which are its own, "balanced" is
 // N / (C N_c). Throws WrongUsage for an option that does not go with the others, Error(mismatch)

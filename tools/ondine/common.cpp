@@ -72,7 +72,10 @@ void add_deadline(Command command, std::optional<std::chrono::milliseconds>& dea
     deadline = std::chrono::milliseconds(
         static_cast<std::int64_t>(std::ceil(std::min(seconds, longest) * 1e3)));
   };
-  command.number("--deadline", take, "Seconds that loading and each run may take").positive();
+  command
+      .number("--deadline", take,
+              "Seconds that loading, opening data, each batch and each run may take")
+      .positive();
 }
 
 std::pair<std::string, std::string> split_pair(const std::string& text, const char* option,

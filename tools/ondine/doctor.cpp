@@ -104,7 +104,7 @@ void add_doctor(Parser& parser) {
       "  ondine doctor train.onnx --data flowers/ --batch-size 16 --initialize\n"
       "  ondine doctor train.onnx --shape input=4x3x64x64 --json\n");
   command.option("MODEL", &options->model, "Training model").required();
-  add_data_options(command, options->data);
+  add_data_options(command, options->data, options->load.deadline);
   command.option("--map", &options->map,
                  "INPUT=ARRAY, for arrays named differently from the input");
   command.option("--batch-size", &options->batch_size, "Rows of the batch").positive();

@@ -152,7 +152,7 @@ void add_infer(Parser& parser) {
       "-o,--output", &options->folder,
       "Folder to write the outputs to, as NAME.npy; with --data a .csv file, with --prompt "
       "a text");
-  add_data_options(command, options->on_data.data);
+  add_data_options(command, options->on_data.data, options->load.deadline);
   command.option("--map", &options->on_data.map,
                  "INPUT=ARRAY, for arrays named differently from the input");
   command.option("--top", &options->on_data.top, "With --data: the K best classes of each row")

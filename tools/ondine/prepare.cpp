@@ -155,7 +155,7 @@ void add_loss_options(Command command, Options& options) {
          "--ignore-index", [&options](double value) { options.ignore_index = value; },
          "Of softmax-cross-entropy: the label that does not count"),
      {"softmax-cross-entropy"});
-  add_class_weights(command, options.class_weights);
+  add_class_weights(command, options.class_weights, options.load.deadline);
   of(command.option("--soft-labels", &prepare.soft_labels,
                     "Of softmax-cross-entropy: labels are probabilities of the classes"),
      {"softmax-cross-entropy"});
@@ -315,6 +315,7 @@ void add_options(Command command, Options& options) {
   add_external_data(command, prepare.external_data_from);
   command.option("--no-training-mode", &options.no_training_mode,
                  "Keep Dropout and BatchNormalization in inference mode");
+  add_deadline(command, options.load.deadline);
   add_operator_sets(command, options.load.operator_sets);
 }
 

@@ -7,6 +7,7 @@
 
 #include "core/message.h"
 #include "core/out_of_memory.h"
+#include "core/stop.h"
 
 namespace ondine::data {
 namespace {
@@ -56,8 +57,7 @@ BatchReader::BatchReader(Feeder& feeder, BatchOrder order, const Augmenter* augm
   }
   const bool is_slow = std::any_of(sources_.begin(), sources_.end(),
                                    [](const RowSource& one) { return one.column->is_slow(); });
-  std::size_t row_bytes = 0;
-  for (const RowSource& one : sources_) row_bytes += one.type.bytes();
+  const std::size_t row_bytes = checked_row_bytes();
   if (!is_slow) chunk_rows_ = 8;
   if (is_slow && row_bytes <= small_row) chunk_rows_ = 4;
   if (!is_slow && augmenter == nullptr) return;
@@ -77,8 +77,25 @@ BatchReader::~BatchReader() {
     const std::scoped_lock lock(mutex_);
     stop_ = true;
   }
+  cancel_.store(true, std::memory_order_relaxed);
   room_.notify_all();
   for (std::thread& worker : workers_) worker.join();
+}
+
+std::size_t BatchReader::checked_row_bytes() const {
+  const std::uint64_t rows = std::min<std::uint64_t>(order_.size, order_.rows.size());
+  const std::uint64_t most = feeder_->part_->reading.batch_bytes;
+  std::size_t row_bytes = 0;
+  for (const RowSource& one : sources_) {
+    one.column->check_batch(rows, one.type);
+    const std::size_t bytes = one.type.bytes();
+    if (rows > 0 && bytes > (most - row_bytes) / rows) {
+      fail(ErrorCode::limit, "a batch of ", rows, " rows of input ", quoted(one.input),
+           " takes more than the ", most, " bytes of Limits::arena_bytes: a row has ", bytes);
+    }
+    row_bytes += bytes;
+  }
+  return row_bytes;
 }
 
 std::uint64_t BatchReader::batches() const {
@@ -175,6 +192,7 @@ void BatchReader::work() {
     lock.unlock();
     std::exception_ptr error;
     try {
+      const StopScope scope({&cancel_, feeder_->part_->reading.stop().deadline});
       fill(slot, chunk);
     } catch (...) {
       error = std::current_exception();
@@ -188,7 +206,7 @@ void BatchReader::work() {
   }
 }
 
-void BatchReader::wait_for(const Slot& slot, std::uint64_t batch) {
+void BatchReader::wait_for(const Slot& slot, std::uint64_t batch, const Stop& stop) {
   const auto is_ready = [&] { return open_ > batch && slot.missing == 0; };
   std::unique_lock lock(mutex_);
   ++taken_;
@@ -197,6 +215,10 @@ void BatchReader::wait_for(const Slot& slot, std::uint64_t batch) {
   if (open_ <= taken_ + slots_.size() / 2) room_.notify_all();
   if (!is_ready()) {
     const auto start = std::chrono::steady_clock::now();
+    // A flag that another thread sets wakes no one.
+    constexpr std::chrono::milliseconds between_checks{50};
+    const bool can_stop = stop.cancel != nullptr || stop.deadline;
+    while (can_stop && !ready_.wait_for(lock, between_checks, is_ready)) stop.check();
     ready_.wait(lock, is_ready);
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
     *waited_ += seconds.count();
@@ -207,6 +229,9 @@ void BatchReader::wait_for(const Slot& slot, std::uint64_t batch) {
 std::span<const NamedValue> BatchReader::next() {
   return guard_memory("take a batch", [&]() -> std::span<const NamedValue> {
     const std::uint64_t batch = taken_;
+    const Stop stop = feeder_->part_->reading.stop();
+    const StopScope scope(stop);
+    check_stop();
     if (batch >= batches()) fail(ErrorCode::internal, "no more batches");
     if (slots_.empty()) {
       ++taken_;
@@ -214,13 +239,16 @@ std::span<const NamedValue> BatchReader::next() {
     }
     Slot& slot = slots_[batch % slots_.size()];
     if (!workers_.empty()) {
-      wait_for(slot, batch);
+      wait_for(slot, batch, stop);
       return slot.feeds;
     }
     const auto start = std::chrono::steady_clock::now();
     ++taken_;
     open(batch);
-    for (std::uint64_t i = 0; i < chunks(slot.rows.size()); ++i) fill(slot, i);
+    for (std::uint64_t i = 0; i < chunks(slot.rows.size()); ++i) {
+      check_stop();
+      fill(slot, i);
+    }
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
     *waited_ += seconds.count();
     return slot.feeds;

@@ -29,13 +29,15 @@ struct BatchOrder {
 class BatchReader {
  public:
   // The feeder and the augmenter must outlive it; no one else may use the feeder meanwhile.
+  // Error(limit) for batches above Reading::batch_bytes, and from Column::check_batch.
   BatchReader(Feeder& feeder, BatchOrder order, const Augmenter* augmenter = nullptr,
               std::uint64_t epoch = 0);
   ~BatchReader();
   BatchReader(const BatchReader&) = delete;
   BatchReader& operator=(const BatchReader&) = delete;
 
-  // Valid until the next call. Throws what its rows throw, of several errors that of the first row.
+  // Valid until the next call. Throws what its rows throw, of several errors that of the first row,
+  // and what Reading::stop() asks for, after which no more batches may be taken.
   // Must not be called more often than there are batches.
   std::span<const NamedValue> next();
   std::uint64_t batches() const;
@@ -58,6 +60,7 @@ class BatchReader {
   };
   std::span<const std::uint64_t> rows_of(std::uint64_t batch) const;
   std::uint64_t chunks(std::size_t rows) const;
+  std::size_t checked_row_bytes() const;
   void open(std::uint64_t batch);
   void fill(Slot& slot, std::uint64_t chunk);
   // With mutex_ locked:
@@ -65,7 +68,7 @@ class BatchReader {
   bool has_slot() const;
   bool open_next() noexcept;  // false when that failed, which ends all work
   void work();
-  void wait_for(const Slot& slot, std::uint64_t batch);
+  void wait_for(const Slot& slot, std::uint64_t batch, const Stop& stop);
 
   Feeder* feeder_;
   BatchOrder order_;
@@ -75,6 +78,7 @@ class BatchReader {
   std::uint64_t chunk_rows_ = 1;
   std::optional<double> waited_;
 
+  CancelFlag cancel_ = false;  // of the workers
   std::vector<Slot> slots_;
   std::vector<std::thread> workers_;
   std::mutex mutex_;

@@ -13,6 +13,7 @@
 
 #include "core/hidden.h"
 #include "trainer/data/open_data.h"
+#include "trainer/data/reading.h"
 
 namespace ondine::data {
 
@@ -67,6 +68,9 @@ class Column {
   virtual std::string file(std::uint64_t) const { return {}; }
   // Samples a second, where rows are recordings; 0 elsewhere.
   virtual std::int64_t sample_rate() const { return 0; }
+  // Throws Error(limit) if a batch of so many rows would be out of proportion to what the column
+  // holds.
+  virtual void check_batch(std::uint64_t, const RowType&) const {}
   // What a person should know of the rows; empty where there is nothing.
   virtual std::string note() const { return {}; }
   // The column when it has one integer a row.
@@ -123,6 +127,7 @@ struct ONDINE_HIDDEN Dataset::Part {
   std::optional<TableColumns> table;  // see Dataset::table
   std::string target;                 // see Dataset::target
   OpenedAs opened;
+  data::Reading reading;
 
   // Rows of most of the data: of the number of rows whose columns have the most elements together.
   // A column with another one can be fed, but is no part of a selection.

@@ -99,6 +99,14 @@ Dataset Dataset::open(const std::filesystem::path& place, const DatasetOptions& 
 
 Dataset Dataset::open(std::span<const std::filesystem::path> places,
                       const DatasetOptions& options) {
+  const StopScope scope(data::Reading(options).stop());
+  Dataset data = read(places, options);
+  data.set_reading(options);
+  return data;
+}
+
+Dataset Dataset::read(std::span<const std::filesystem::path> places,
+                      const DatasetOptions& options) {
   return guard_memory("read the data", [&] {
     const std::array kinds{&data::image_files, &data::sound_files};
     const std::vector<data::TableStart> starts = data::table_starts(places, options.limits);
@@ -138,7 +146,18 @@ Dataset Dataset::from(NamedValues train, NamedValues validation, const DatasetOp
     Dataset data;
     data.train_ = part_of(std::move(train), options.layout);
     data.validation_ = part_of(std::move(validation), options.layout);
+    data.set_reading(options);
     return data;
+  });
+}
+
+void Dataset::set_reading(const DatasetOptions& options) {
+  guard_memory("read the data", [&] {
+    for (std::shared_ptr<const Part>* part : {&train_, &validation_}) {
+      Part bounded = **part;
+      bounded.reading = data::Reading(options);
+      *part = std::make_shared<const Part>(std::move(bounded));
+    }
   });
 }
 

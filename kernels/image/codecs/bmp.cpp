@@ -1,7 +1,9 @@
 // Windows bitmaps: 1, 4, 8 (also run-length encoded), 16, 24 and 32 bits a pixel.
+#include <algorithm>
 #include <array>
 #include <bit>
 
+#include "core/stop.h"
 #include "kernels/image/codecs/codec.h"
 
 namespace ondine::kernels::image {
@@ -11,18 +13,21 @@ constexpr std::string_view name = "BMP";
 
 class Reader {
  public:
-  Reader(Bytes bytes, const Budget& budget) : bytes_(bytes) {
+  Reader(Bytes bytes, const Budget& budget, bool wide) : bytes_(bytes) {
     read_header();
-    image_ = new_image(name, height_, width_, budget);
-    pixels_ = image_.mutable_values<std::uint8_t>().data();
+    const auto is_wide = [](std::uint32_t mask) { return std::popcount(mask) > 8; };
+    wide = wide && std::any_of(masks_.begin(), masks_.end(), is_wide);
+    image_ = new_image(name, height_, width_, budget, wide ? DType::uint16 : DType::uint8);
   }
 
   Tensor run() {
-    if (compression_ == 1 || compression_ == 2) {
-      read_runs();
-    } else {
-      read_rows();
-    }
+    with_samples(image_, [&]<class T>(T* pixels) {
+      if (compression_ == 1 || compression_ == 2) {
+        read_runs(pixels);
+      } else {
+        read_rows(pixels);
+      }
+    });
     return image_;
   }
 
@@ -63,7 +68,17 @@ class Reader {
     }
     // A short file cannot ask for a large image, except with run-length encoding, which may skip
     // pixels.
-    if (!runs && width_ > 0 && height_ > 0) {
+    if (width_ <= 0 || height_ <= 0) return;
+    if (runs) {
+      // A pair of bytes is a run of up to 255 pixels; half of an image may be skipped.
+      constexpr std::uint64_t small = std::uint64_t{1} << 20;
+      const std::uint64_t area =
+          static_cast<std::uint64_t>(width_) * static_cast<std::uint64_t>(height_);
+      if (area > small && area / 255 > bytes_.size()) {
+        bad_image(name, cat(bytes_.size(), " bytes of runs cannot hold ", width_, " x ", height_,
+                            " pixels"));
+      }
+    } else {
       const std::uint64_t last = (static_cast<std::uint64_t>(width_) * depth_ + 7) / 8;
       const auto before = static_cast<std::uint64_t>(height_ - 1);  // rows of whole words
       if (last > bytes_.size() || before > (bytes_.size() - last) / stride()) {
@@ -75,58 +90,63 @@ class Reader {
   std::uint64_t stride() const {
     return (static_cast<std::uint64_t>(width_) * depth_ + 31) / 32 * 4;
   }
-  std::uint8_t* at(std::int64_t x, std::int64_t row) {
+  // Of a pixel among all.
+  std::int64_t at(std::int64_t x, std::int64_t row) const {
     const std::int64_t y = top_down_ ? row : height_ - 1 - row;
-    return pixels_ + (y * width_ + x) * 3;
+    return (y * width_ + x) * 3;
   }
 
-  void put(std::int64_t x, std::int64_t row, std::uint32_t index) {
+  template <class T>
+  void put(T* to, std::uint32_t index) {
     if (index >= colours_) bad_image(name, "a pixel is not in the palette");
     const std::size_t from = palette_ + std::size_t{index} * entry_;
     for (std::size_t c = 0; c < 3; ++c) {
-      at(x, row)[c] = static_cast<std::uint8_t>(number(from + 2 - c, 1));
+      to[c] = scaled<T>(number(from + 2 - c, 1), 255);
     }
   }
 
-  static std::uint8_t masked(std::uint32_t pixel, std::uint32_t mask) {
+  template <class T>
+  static T masked(std::uint32_t pixel, std::uint32_t mask) {
     if (mask == 0) return 0;
     const int shift = std::countr_zero(mask);
-    const std::uint64_t max_value = mask >> shift;
-    return static_cast<std::uint8_t>(
-        (std::uint64_t{(pixel & mask) >> shift} * 255 + max_value / 2) / max_value);
+    return scaled<T>((pixel & mask) >> shift, mask >> shift);
   }
 
-  void read_rows() {
+  template <class T>
+  void read_rows(T* pixels) {
     for (std::int64_t row = 0; row < height_; ++row) {
+      check_stop();
       const std::size_t first = data_ + static_cast<std::size_t>(row) * stride();
       for (std::int64_t x = 0; x < width_; ++x) {
         const auto bit = static_cast<std::size_t>(x) * depth_;
         const std::size_t from = first + bit / 8;
         if (depth_ <= 8) {
           const auto shift = static_cast<unsigned>(8 - depth_ - bit % 8);
-          put(x, row, number(from, 1) >> shift & ((1U << depth_) - 1));
+          put(pixels + at(x, row), number(from, 1) >> shift & ((1U << depth_) - 1));
           continue;
         }
         const std::uint32_t pixel = number(from, depth_ / 8);
         for (std::size_t c = 0; c < 3; ++c) {
-          at(x, row)[c] = masks_[0] + masks_[1] + masks_[2] != 0
-                              ? masked(pixel, masks_[c])
-                              : static_cast<std::uint8_t>(pixel >> 8 * (2 - c));
+          pixels[at(x, row) + static_cast<std::ptrdiff_t>(c)] =
+              masks_[0] + masks_[1] + masks_[2] != 0 ? masked<T>(pixel, masks_[c])
+                                                     : scaled<T>(pixel >> 8 * (2 - c) & 0xff, 255);
         }
       }
     }
   }
 
   // Pairs (count, value), or (0, code): end of line, end of image, a jump, or that many pixels.
-  void read_runs() {
+  template <class T>
+  void read_runs(T* pixels) {
     std::size_t from = data_;
     std::int64_t x = 0;
     std::int64_t row = 0;
     const auto pixel = [&](std::uint32_t byte, std::uint32_t i) {
       if (x >= width_ || row >= height_) bad_image(name, "a run leaves the image");
-      put(x++, row, depth_ == 8 ? byte : i % 2 == 0 ? byte >> 4 : byte & 15);
+      put(pixels + at(x++, row), depth_ == 8 ? byte : i % 2 == 0 ? byte >> 4 : byte & 15);
     };
     while (row < height_) {
+      check_stop();
       const std::uint32_t count = number(from, 1);
       const std::uint32_t code = number(from + 1, 1);
       from += 2;
@@ -161,11 +181,12 @@ class Reader {
   std::size_t palette_ = 0;
   std::size_t entry_ = 4;
   Tensor image_;
-  std::uint8_t* pixels_ = nullptr;
 };
 
 }  // namespace
 
-Tensor decode_bmp(Bytes bytes, const Budget& budget) { return Reader(bytes, budget).run(); }
+Tensor decode_bmp(Bytes bytes, const Budget& budget, bool wide) {
+  return Reader(bytes, budget, wide).run();
+}
 
 }  // namespace ondine::kernels::image

@@ -3,10 +3,14 @@
 #ifdef ONDINE_JPEG
 #include <csetjmp>
 #include <cstdio>
+#include <cstring>
+#include <limits>
 #include <vector>
 
 #include <jerror.h>
 #include <jpeglib.h>
+
+#include "core/stop.h"
 #endif
 
 namespace ondine::kernels::image {
@@ -14,6 +18,16 @@ namespace ondine::kernels::image {
 #ifdef ONDINE_JPEG
 
 namespace {
+
+// For code that exceptions may not leave.
+bool is_stopped() {
+  try {
+    check_stop();
+    return false;
+  } catch (const Error&) {
+    return true;
+  }
+}
 
 // The library reports errors by a jump: nothing with a destructor lives in the functions it may
 // leave.
@@ -27,6 +41,16 @@ class Reader {
       const int code = info->err->msg_code;
       if (level < 0 && (code == JWRN_JPEG_EOF || code == JWRN_HIT_MARKER)) leave(info);
     };
+    progress_.base.progress_monitor = [](j_common_ptr info) {
+      auto* progress = reinterpret_cast<Progress*>(info->progress);
+      const auto* decompress = reinterpret_cast<j_decompress_ptr>(info);
+      if (decompress->input_scan_number > most_scans) {
+        std::strcpy(errors_of(info)->message, "it has too many scans");
+      } else if (progress->calls++ % 64 != 0 || !is_stopped()) {
+        return;
+      }
+      std::longjmp(errors_of(info)->jump, 1);
+    };
     data_ = bytes.data();
     size_ = static_cast<unsigned long>(bytes.size());
   }
@@ -37,6 +61,7 @@ class Reader {
   bool read_header() {
     if (setjmp(errors_.jump) != 0) return false;
     jpeg_create_decompress(&info_);
+    info_.progress = &progress_.base;
     jpeg_mem_src(&info_, data_, size_);
     jpeg_read_header(&info_, TRUE);
     info_.out_color_space = info_.num_components == 4 ? JCS_CMYK : JCS_RGB;
@@ -48,6 +73,7 @@ class Reader {
     jpeg_start_decompress(&info_);
     while (info_.output_scanline < info_.output_height) {
       std::uint8_t* const rgb = to + std::size_t{info_.output_scanline} * info_.output_width * 3;
+      check_stop();
       JSAMPROW row = is_cmyk() ? cmyk : rgb;
       jpeg_read_scanlines(&info_, &row, 1);
       if (is_cmyk()) to_rgb(cmyk, rgb);
@@ -59,6 +85,10 @@ class Reader {
   std::int64_t height() const { return info_.image_height; }
   std::int64_t width() const { return info_.image_width; }
   bool is_cmyk() const { return info_.out_color_space == JCS_CMYK; }
+  // Huffman codes take a bit for 64 pixels at least.
+  std::uint64_t pixels_of_byte() const {
+    return info_.arith_code ? std::numeric_limits<std::uint64_t>::max() : 8192;
+  }
   bool keeps_coefficients() { return jpeg_has_multiple_scans(&info_) != 0; }
   std::string_view message() const { return errors_.message; }
 
@@ -68,8 +98,15 @@ class Reader {
     std::jmp_buf jump;
     char message[JMSG_LENGTH_MAX];
   };
+  // Each scan is work for the whole image.
+  static constexpr int most_scans = 500;
+  struct Progress {
+    jpeg_progress_mgr base;  // first, too
+    unsigned calls;
+  };
+  static Errors* errors_of(j_common_ptr info) { return reinterpret_cast<Errors*>(info->err); }
   [[noreturn]] static void leave(j_common_ptr info) {
-    auto* errors = reinterpret_cast<Errors*>(info->err);
+    auto* errors = errors_of(info);
     info->err->format_message(info, errors->message);
     std::longjmp(errors->jump, 1);
   }
@@ -85,6 +122,7 @@ class Reader {
 
   jpeg_decompress_struct info_{};
   Errors errors_{};
+  Progress progress_{};
   const unsigned char* data_;
   unsigned long size_;
 };
@@ -94,12 +132,14 @@ class Reader {
 Tensor decode_jpeg(Bytes bytes, const Budget& budget) {
   Reader reader(bytes);
   if (!reader.read_header()) bad_image("JPEG", reader.message());
-  Tensor image = new_image("JPEG", reader.height(), reader.width(), budget);
   const std::int64_t pixels = reader.height() * reader.width();
+  require_data("JPEG", bytes, static_cast<std::uint64_t>(pixels), reader.pixels_of_byte());
+  Tensor image = new_image("JPEG", reader.height(), reader.width(), budget);
   const Charge coefficients(budget, pixels, reader.keeps_coefficients() ? 8 : 0);
   std::vector<std::uint8_t> row(reader.is_cmyk() ? static_cast<std::size_t>(reader.width()) * 4
                                                  : 0);
   if (!reader.read_rows(image.mutable_values<std::uint8_t>().data(), row.data())) {
+    check_stop();
     bad_image("JPEG", reader.message());
   }
   return image;

@@ -3,10 +3,13 @@
 #ifdef ONDINE_OPENJPEG
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include <openjpeg.h>
 
 #include "core/checked.h"
+#include "core/stop.h"
+#include "kernels/image/codecs/codestream_header.h"
 #endif
 
 namespace ondine::kernels::image {
@@ -83,31 +86,56 @@ struct Decoder {
   bool decode() { return opj_decode(codec, stream, image) && opj_end_decompress(codec, stream); }
 };
 
-// One component at a pixel of the image, as 8 bits.
-double sample(const opj_image_comp_t& part, std::uint32_t x, std::uint32_t y) {
+// One component at a pixel of the image, 0 to `largest`.
+double sample(const opj_image_comp_t& part, std::uint32_t x, std::uint32_t y, double largest) {
   const std::uint32_t column = std::min(x / part.dx, part.w - 1);
   const std::uint32_t row = std::min(y / part.dy, part.h - 1);
   const double offset = part.sgnd ? static_cast<double>(1U << (part.prec - 1)) : 0;
   const double value = part.data[std::size_t{row} * part.w + column] + offset;
   const double max_value = static_cast<double>((std::uint64_t{1} << part.prec) - 1);
-  return value * 255 / max_value;
+  return value * largest / max_value;
 }
 
-std::uint8_t to_byte(double value) {
-  return static_cast<std::uint8_t>(std::clamp(value + 0.5, 0.0, 255.0));
+// Writes the pixels; `luma`: components are luma and colour differences.
+template <class T>
+void write_pixels(const opj_image_t& decoded, std::uint32_t colours, bool luma,
+                  std::uint32_t height, std::uint32_t width, T* to) {
+  constexpr double largest = std::numeric_limits<T>::max();
+  constexpr double middle = (largest + 1) / 2;
+  for (std::uint32_t y = 0; y < height; ++y) {
+    check_stop();
+    for (std::uint32_t x = 0; x < width; ++x, to += 3) {
+      double rgb[3];
+      for (std::uint32_t c = 0; c < 3; ++c) {
+        rgb[c] = sample(decoded.comps[c % colours], x, y, largest);
+      }
+      if (luma) {
+        const double blue = rgb[1] - middle;
+        const double red = rgb[2] - middle;
+        rgb[1] = rgb[0] - 0.344136 * blue - 0.714136 * red;
+        rgb[2] = rgb[0] + 1.772 * blue;
+        rgb[0] += 1.402 * red;
+      }
+      for (int c = 0; c < 3; ++c) {
+        to[c] = static_cast<T>(std::clamp(rgb[c] + 0.5, 0.0, largest));
+      }
+    }
+  }
 }
 
 }  // namespace
 
-Tensor decode_jpeg2000(Bytes bytes, const Budget& budget) {
+Tensor decode_jpeg2000(Bytes bytes, const Budget& budget, bool wide) {
   constexpr std::string_view name = "JPEG 2000";
   Source source{bytes};
+  const CodestreamHeader header = read_codestream_header(bytes);
+  const Charge tiles(budget, header.tiles, header.tile_bytes);
+  const Charge blocks(budget, header.block_bytes, 1);
   Decoder decoder(source);
   if (!decoder.read_header()) bad_image(name, source.message);
   const std::uint32_t width = decoder.image->x1 - decoder.image->x0;
   const std::uint32_t height = decoder.image->y1 - decoder.image->y0;
-  Tensor image = new_image(name, height, width, budget);
-  const Charge planes(budget, image.size() / 3,
+  const Charge planes(budget, checked_mul(height, width),
                       checked_mul(decoder.image->numcomps, 2 * sizeof(std::int32_t)));
   if (!decoder.decode()) bad_image(name, source.message);
 
@@ -116,34 +144,22 @@ Tensor decode_jpeg2000(Bytes bytes, const Budget& budget) {
   bool subsampled = false;
   for (std::uint32_t c = 0; c < colours; ++c) {
     const opj_image_comp_t& part = decoded.comps[c];
-    if (decoded.numcomps == 0 || part.data == nullptr || part.w == 0 || part.h == 0 ||
+    if (decoded.numcomps <= c || part.data == nullptr || part.w == 0 || part.h == 0 ||
         part.dx == 0 || part.dy == 0 || part.prec == 0 || part.prec > 31) {
       bad_image(name, "a component has no data");
     }
+    wide = wide && part.prec > 8;
     subsampled = subsampled || part.dx != decoded.comps[0].dx || part.dy != decoded.comps[0].dy;
   }
+  Tensor image = new_image(name, height, width, budget, wide ? DType::uint16 : DType::uint8);
   const bool luma = colours == 3 && (decoded.color_space == OPJ_CLRSPC_SYCC || subsampled);
-  auto* to = image.mutable_values<std::uint8_t>().data();
-  for (std::uint32_t y = 0; y < height; ++y) {
-    for (std::uint32_t x = 0; x < width; ++x, to += 3) {
-      double rgb[3];
-      for (std::uint32_t c = 0; c < 3; ++c) rgb[c] = sample(decoded.comps[c % colours], x, y);
-      if (luma) {
-        const double blue = rgb[1] - 128;
-        const double red = rgb[2] - 128;
-        rgb[1] = rgb[0] - 0.344136 * blue - 0.714136 * red;
-        rgb[2] = rgb[0] + 1.772 * blue;
-        rgb[0] += 1.402 * red;
-      }
-      for (int c = 0; c < 3; ++c) to[c] = to_byte(rgb[c]);
-    }
-  }
+  with_samples(image, [&](auto* to) { write_pixels(decoded, colours, luma, height, width, to); });
   return image;
 }
 
 #else
 
-Tensor decode_jpeg2000(Bytes, const Budget&) { no_library("JPEG 2000"); }
+Tensor decode_jpeg2000(Bytes, const Budget&, bool) { no_library("JPEG 2000"); }
 
 #endif
 

@@ -1,10 +1,13 @@
 #include "kernels/image/codecs/codec.h"
 
 #ifdef ONDINE_PNG
+#include <bit>
 #include <csetjmp>
 #include <cstring>
 
 #include <png.h>
+
+#include "core/stop.h"
 #endif
 
 namespace ondine::kernels::image {
@@ -17,7 +20,7 @@ namespace {
 // leave.
 class Reader {
  public:
-  explicit Reader(Bytes bytes) : rest_(bytes) {
+  Reader(Bytes bytes, bool wide) : rest_(bytes), wide_(wide) {
     png_ = png_create_read_struct(
         PNG_LIBPNG_VER_STRING, this,
         [](png_structp png, png_const_charp text) {
@@ -45,8 +48,12 @@ class Reader {
       self->rest_ = self->rest_.subspan(n);
     });
     png_read_info(png_, info_);
+    stored_bytes_ =
+        std::uint64_t{png_get_rowbytes(png_, info_)} * png_get_image_height(png_, info_);
     png_set_expand(png_);
-    png_set_strip_16(png_);
+    wide_ = wide_ && png_get_bit_depth(png_, info_) == 16;
+    if (!wide_) png_set_strip_16(png_);
+    if (wide_ && std::endian::native == std::endian::little) png_set_swap(png_);
     png_set_gray_to_rgb(png_);
     png_set_strip_alpha(png_);
     passes_ = png_set_interlace_handling(png_);
@@ -55,10 +62,11 @@ class Reader {
   }
   bool read_rows(std::uint8_t* to) {
     if (setjmp(png_jmpbuf(png_)) != 0) return false;
-    const std::size_t stride = std::size_t{png_get_image_width(png_, info_)} * 3;
+    const std::size_t stride = std::size_t{png_get_image_width(png_, info_)} * (wide_ ? 6 : 3);
     if (png_get_rowbytes(png_, info_) != stride) png_error(png_, "its pixel format is unknown");
     for (int pass = 0; pass < passes_; ++pass) {
       for (png_uint_32 y = 0; y < png_get_image_height(png_, info_); ++y) {
+        check_stop();
         png_read_row(png_, to + y * stride, nullptr);
       }
     }
@@ -68,23 +76,29 @@ class Reader {
 
   std::int64_t height() const { return png_get_image_height(png_, info_); }
   std::int64_t width() const { return png_get_image_width(png_, info_); }
+  std::uint64_t stored_bytes() const { return stored_bytes_; }
+  bool is_wide() const { return wide_; }
   std::string_view message() const { return message_; }
 
  private:
   png_structp png_ = nullptr;
   png_infop info_ = nullptr;
   Bytes rest_;
+  bool wide_;
+  std::uint64_t stored_bytes_ = 0;
   int passes_ = 1;
   char message_[128] = {};
 };
 
 }  // namespace
 
-Tensor decode_png(Bytes bytes, const Budget& budget) {
-  Reader reader(bytes);
+Tensor decode_png(Bytes bytes, const Budget& budget, bool wide) {
+  Reader reader(bytes, wide);
   if (!reader.read_header()) bad_image("PNG", reader.message());
-  Tensor image = new_image("PNG", reader.height(), reader.width(), budget);
-  if (!reader.read_rows(image.mutable_values<std::uint8_t>().data())) {
+  require_data("PNG", bytes, reader.stored_bytes(), deflate_ratio);
+  Tensor image = new_image("PNG", reader.height(), reader.width(), budget,
+                           reader.is_wide() ? DType::uint16 : DType::uint8);
+  if (!reader.read_rows(static_cast<std::uint8_t*>(image.mutable_data()))) {
     bad_image("PNG", reader.message());
   }
   return image;
@@ -92,7 +106,7 @@ Tensor decode_png(Bytes bytes, const Budget& budget) {
 
 #else
 
-Tensor decode_png(Bytes, const Budget&) { no_library("PNG"); }
+Tensor decode_png(Bytes, const Budget&, bool) { no_library("PNG"); }
 
 #endif
 

@@ -1,4 +1,5 @@
 // Portable bitmaps, graymaps and pixmaps, as text (P1 to P3) or bytes (P4 to P6).
+#include "core/stop.h"
 #include "kernels/image/codecs/codec.h"
 
 namespace ondine::kernels::image {
@@ -52,7 +53,7 @@ class Scanner {
 
 }  // namespace
 
-Tensor decode_pnm(Bytes bytes, const Budget& budget) {
+Tensor decode_pnm(Bytes bytes, const Budget& budget, bool wide) {
   const int kind = bytes[1] - '0';
   const bool text = kind <= 3;
   const bool bits = kind == 1 || kind == 4;
@@ -68,32 +69,36 @@ Tensor decode_pnm(Bytes bytes, const Budget& budget) {
   if (row > 0 && height > static_cast<std::int64_t>(scanner.left()) / row) {
     bad_image(name, "it ends early");
   }
-  Tensor image = new_image(name, height, width, budget);
-  auto* to = image.mutable_values<std::uint8_t>().data();
+  const bool is_wide = wide && max_value > 255;
+  Tensor image = new_image(name, height, width, budget, is_wide ? DType::uint16 : DType::uint8);
   const auto sample = [&]() -> std::int64_t {
     if (text) return scanner.number();
     const int high = scanner.byte();
     return max_value > 255 ? high * 256 + scanner.byte() : high;
   };
-  for (std::int64_t y = 0; y < height; ++y) {
-    int row_bits = 0;
-    for (std::int64_t x = 0; x < width; ++x, to += 3) {
-      for (int c = 0; c < channels; ++c) {
-        std::int64_t value = 0;
-        if (kind == 1) {
-          value = 1 - scanner.bit();
-        } else if (kind == 4) {
-          if (x % 8 == 0) row_bits = scanner.byte();
-          value = 1 - (row_bits >> (7 - x % 8) & 1);
-        } else {
-          value = sample();
-          if (value > max_value) bad_image(name, "a pixel is above the greatest value");
+  with_samples(image, [&]<class T>(T* to) {
+    for (std::int64_t y = 0; y < height; ++y) {
+      check_stop();
+      int row_bits = 0;
+      for (std::int64_t x = 0; x < width; ++x, to += 3) {
+        for (int c = 0; c < channels; ++c) {
+          std::int64_t value = 0;
+          if (kind == 1) {
+            value = 1 - scanner.bit();
+          } else if (kind == 4) {
+            if (x % 8 == 0) row_bits = scanner.byte();
+            value = 1 - (row_bits >> (7 - x % 8) & 1);
+          } else {
+            value = sample();
+            if (value > max_value) bad_image(name, "a pixel is above the greatest value");
+          }
+          to[c] =
+              scaled<T>(static_cast<std::uint64_t>(value), static_cast<std::uint64_t>(max_value));
         }
-        to[c] = static_cast<std::uint8_t>((value * 255 + max_value / 2) / max_value);
+        if (channels == 1) to[1] = to[2] = to[0];
       }
-      if (channels == 1) to[1] = to[2] = to[0];
     }
-  }
+  });
   return image;
 }
 

@@ -1,6 +1,8 @@
 // Windows bitmaps, written here pixel by pixel in every form that the decoder knows.
 #include <cmath>
 
+#include <catch2/catch.hpp>
+
 #include "kernels/image/codecs/image.h"
 #include "tests/support/op_harness.h"
 

@@ -1,6 +1,8 @@
 // Portable bitmaps, graymaps and pixmaps: text and bytes give the same images.
 #include <cmath>
 
+#include <catch2/catch.hpp>
+
 #include "kernels/image/codecs/image.h"
 #include "tests/support/op_harness.h"
 

@@ -13,7 +13,9 @@
 
 namespace ondine::cli {
 
-Option add_data_options(Command command, DataOptions& options) {
+Option add_data_options(Command command, DataOptions& options,
+                        const std::optional<std::chrono::milliseconds>& deadline) {
+  options.deadline = &deadline;
   Option data =
       command.option("--data", &options.data,
                      "Folder or files: IDX, .npy, .npz, .csv, a .csv list of images or "
@@ -82,6 +84,7 @@ DatasetOptions dataset_options(const DataOptions& options, const Model& model, D
   result.outside_files = options.outside_files;
   result.text = read_text_options(options, model);
   result.cache_bytes = options.cache_bytes;
+  if (options.deadline != nullptr) result.deadline = *options.deadline;
   if (options.fill) result.fill = static_cast<double>(*options.fill);
   result.audio.resample = !options.no_resample;
   if (options.audio.seconds != 0) result.audio.seconds = options.audio.seconds;

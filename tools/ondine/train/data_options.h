@@ -1,6 +1,7 @@
 // Options of commands that read data.
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <vector>
@@ -28,10 +29,14 @@ struct DataOptions {
   AudioOptions audio;
   bool no_resample = false;
   std::uint64_t cache_bytes = 0;  // rows are taken once
+  // Of the command, which bounds reading too; must outlive the options.
+  const std::optional<std::chrono::milliseconds>* deadline = nullptr;
 };
 
-// Adds --data and the options for reading it; `options` must outlive parsing. Returns --data.
-Option add_data_options(Command command, DataOptions& options);
+// Adds --data and the options for reading it; `options` and the deadline of the command must
+// outlive parsing. Returns --data.
+Option add_data_options(Command command, DataOptions& options,
+                        const std::optional<std::chrono::milliseconds>& deadline);
 
 // As the model's texts were read, where no option says otherwise. Error(mismatch) for a --tokenizer
 // that is not the model's.

@@ -89,7 +89,7 @@ void add_eval(Parser& parser) {
       "y_test.npy --label y\n"
       "  ondine eval trained.onnx --data photos --metrics accuracy,top5,f1,confusion_matrix\n");
   command.option("MODEL", &options->model, "Model file").required();
-  add_data_options(command, options->data).required();
+  add_data_options(command, options->data, options->load.deadline).required();
   command.option("--map", &options->map,
                  "INPUT=ARRAY, for arrays named differently from the input");
   command.option("--label", &options->label, "Array of the labels");
@@ -108,6 +108,7 @@ void add_eval(Parser& parser) {
   command.option("--averaged", &options->averaged, "Use the averages of the parameters");
   command.option("--batch-size", &options->batch_size, "Rows per batch").positive();
   command.option("--threads", &options->load.threads, "Threads").between(1, 1024);
+  add_deadline(command, options->load.deadline);
   add_operator_sets(command, options->load.operator_sets);
   command.option("--json", &options->as_json, "Print JSON");
   command.takes_job_file();

@@ -60,7 +60,7 @@ void add_train(Parser& parser) {
                                "--batch-size 32 \\\n"
                                "      --checkpoint run.ckpt --resume\n");
   command.option("MODEL", &options->model, "Training model").required();
-  add_data_options(command, options->data);
+  add_data_options(command, options->data, options->load.deadline);
   options->data.cache_bytes = DatasetOptions().cache_bytes;
   command.option("--cache-bytes", &options->data.cache_bytes,
                  "Bytes of decoded images and recordings to keep in memory, of training and of "

@@ -93,7 +93,7 @@ class AudioColumn final : public Column {
       : Column(std::move(name)),
         files_(std::move(files)),
         survey_(Surveyor(files_, options.audio.rate).run(options.threads)),
-        bytes_(options.limits.tensor_bytes) {
+        decoding_(options.limits) {
     require_valid(options.audio);
     rate_ = options.audio.rate;
     if (rate_ == 0) rate_ = survey_.first ? survey_.first->rate : sound_info(files_.path(0)).rate;
@@ -167,8 +167,7 @@ class AudioColumn final : public Column {
 
  private:
   static void require_valid(const AudioOptions& audio) {
-    constexpr std::int64_t most_rate = 10'000'000;
-    if (audio.rate < 0 || audio.rate > most_rate) {
+    if (audio.rate < 0 || audio.rate > most_sample_rate) {
       fail(ErrorCode::mismatch, "a rate of ", audio.rate, " samples a second");
     }
     if (!(audio.seconds >= 0 && audio.seconds < 1e6)) {
@@ -189,14 +188,24 @@ class AudioColumn final : public Column {
   std::vector<float> read(std::uint64_t index, std::int64_t count) const {
     const std::string path = files_.path(index);
     const std::int64_t rate = survey_.others == 0 ? rate_ : sound_info(path).rate;
-    std::vector<float> samples = read_sound(path, samples_before(count, rate, rate_), bytes_);
-    return with_context([&] { return resample(std::move(samples), rate, rate_, count); },
-                        [&] { return "recording " + quoted(path); });
+    const auto context = [&] { return "recording " + quoted(path); };
+    const std::int64_t before =
+        with_context([&] { return samples_before(count, rate, rate_); }, context);
+    return decoding_.run([&](const std::shared_ptr<MemoryBudget>& budget) {
+      BudgetShare share(budget);
+      std::vector<float> samples = read_sound(path, before, share);
+      return with_context(
+          [&] {
+            if (rate != rate_) share.add(static_cast<std::uint64_t>(count) * sizeof(float));
+            return resample(std::move(samples), rate, rate_, count);
+          },
+          context);
+    });
   }
 
   FileIndex files_;
   Survey survey_;
-  std::uint64_t bytes_;
+  DecodeBudget decoding_;
   std::int64_t rate_ = 0;
   std::int64_t length_ = 0;  // of a row, where options say it
 };
@@ -208,8 +217,11 @@ std::shared_ptr<const Column> open(std::string name, FileIndex files,
   return std::make_shared<AudioColumn>(std::move(name), std::move(files), options);
 }
 
-void check(const std::string& path, const DatasetOptions& options) {
-  read_sound(path, std::numeric_limits<std::int64_t>::max(), options.limits.tensor_bytes);
+void check(const std::string& path, const DecodeBudget& decoding) {
+  decoding.run([&](const std::shared_ptr<MemoryBudget>& budget) {
+    BudgetShare share(budget);
+    read_sound(path, std::numeric_limits<std::int64_t>::max(), share);
+  });
 }
 
 }  // namespace

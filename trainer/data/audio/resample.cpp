@@ -10,10 +10,18 @@
 #endif
 
 namespace ondine::data {
+namespace {
+
+constexpr double most_step = 256;  // libsamplerate's bound
+
+}  // namespace
 
 std::int64_t samples_before(std::int64_t count, std::int64_t rate, std::int64_t to) {
   if (rate == to) return count;
   const double step = static_cast<double>(rate) / static_cast<double>(to);
+  if (step > most_step || step < 1 / most_step) {
+    fail(ErrorCode::unsupported, "cannot resample from ", rate, " to ", to, " samples a second");
+  }
   // More than half the length of the filter.
   const double margin = 1024 * std::max(1.0, step);
   const double samples = std::ceil(static_cast<double>(count) * step + margin);
@@ -31,9 +39,6 @@ std::vector<float> resample(std::vector<float> samples, std::int64_t rate, std::
     return samples;
   }
   const double ratio = static_cast<double>(to) / static_cast<double>(rate);
-  if (src_is_valid_ratio(ratio) == 0) {
-    fail(ErrorCode::unsupported, "cannot resample from ", rate, " to ", to, " samples a second");
-  }
   const auto all =
       static_cast<std::int64_t>(std::ceil(static_cast<double>(samples.size()) * ratio));
   std::vector<float> result(static_cast<std::size_t>(std::min(count, all)));

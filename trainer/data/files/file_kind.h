@@ -4,6 +4,7 @@
 #include <span>
 
 #include "trainer/data/column.h"
+#include "trainer/data/files/decode_budget.h"
 #include "trainer/data/files/file_index.h"
 
 namespace ondine::data {
@@ -17,7 +18,7 @@ struct FileKind {
   std::shared_ptr<const Column> (*open)(std::string name, FileIndex files,
                                         const DatasetOptions& options);
   // Decodes a file; throws what is wrong with it.
-  void (*check)(const std::string& path, const DatasetOptions& options);
+  void (*check)(const std::string& path, const DecodeBudget& budget);
 
   // By the extension.
   bool has(const std::string& name) const;

@@ -20,11 +20,16 @@ std::vector<std::pair<std::uint64_t, std::string>> find_broken(const FileKind& k
   ThreadPool pool(options.threads > 0 ? options.threads : static_cast<int>(cores));
   std::vector<std::pair<std::uint64_t, std::string>> broken;
   std::mutex mutex;
+  const DecodeBudget budget(options.limits);
+  const Stop stop = Reading(options).stop();
   pool.for_chunks(static_cast<std::int64_t>(files.size()), 16, [&](auto first, auto last) {
+    const StopScope scope(stop);
     for (auto i = static_cast<std::uint64_t>(first); i < static_cast<std::uint64_t>(last); ++i) {
       try {
-        kind.check(files.path(i), options);
+        check_stop();
+        kind.check(files.path(i), budget);
       } catch (const Error& error) {
+        stop.check();  // then the file may be whole
         const std::scoped_lock lock(mutex);
         broken.emplace_back(i, error.message());
       }

@@ -31,7 +31,7 @@ RowLayout layout_of(std::span<const std::int64_t> row) {
   return {false, row[0], {row[1], row[2]}};
 }
 
-// The pixels [H, W, 3] in 0..255 as the row has them.
+// The pixels [H, W, 3] as the row has them.
 void arrange(const std::vector<float>& pixels, const RowLayout& layout, float* to) {
   const auto area = static_cast<std::size_t>(layout.size.height * layout.size.width);
   const auto channels = static_cast<std::size_t>(layout.channels);
@@ -46,21 +46,31 @@ void arrange(const std::vector<float>& pixels, const RowLayout& layout, float* t
   }
 }
 
-// uint8 [H, W, 3].
-Tensor read_image(const std::string& path, std::uint64_t most_bytes) {
+// Calls `take` with the image, uint8 or uint16 [H, W, 3], upright, and the budget that it is
+// charged to.
+template <class Take>
+auto with_image(const std::string& path, const DecodeBudget& decoding, const Take& take) {
   return with_context(
       [&] {
-        PosixFileSystem system;
-        FileSource source(system, path);
-        if (source.size() > most_bytes) {
-          fail(ErrorCode::limit, "the file has ", source.size(), " bytes");
-        }
-        std::vector<std::uint8_t> bytes(static_cast<std::size_t>(source.size()));
-        source.read(std::as_writable_bytes(std::span(bytes)));
-        return kernels::decode_image(bytes, std::make_shared<MemoryBudget>(most_bytes));
+        return decoding.run([&](const std::shared_ptr<MemoryBudget>& budget) {
+          PosixFileSystem system;
+          FileSource source(system, path);
+          BudgetShare share(budget);
+          share.add(source.size());
+          std::vector<std::uint8_t> bytes(static_cast<std::size_t>(source.size()));
+          source.read(std::as_writable_bytes(std::span(bytes)));
+          return take(kernels::decode_image(bytes, budget, {.wide = true, .upright = true}),
+                      budget);
+        });
       },
       [&] { return "image " + quoted(path); });
 }
+
+// Of an image [H, W, 3], each 0..white.
+struct Pixels {
+  std::vector<float> values;
+  float white = 255;
+};
 
 class ImageColumn final : public Column {
  public:
@@ -71,7 +81,7 @@ class ImageColumn final : public Column {
         size_(options.image_size),
         inner_(options.inner_resize),
         keeps_own_sizes_(options.use != DataUse::training),
-        image_bytes_(options.limits.tensor_bytes) {}
+        decoding_(options.limits) {}
 
   std::uint64_t rows() const override { return files_.size(); }
 
@@ -115,10 +125,10 @@ class ImageColumn final : public Column {
   }
 
   Dims dims_of(std::uint64_t row, Dims dims) const override {
-    const Shape shape = read_image(files_.path(row), image_bytes_).shape();
+    const ImageSize size = size_of_image(row);
     const bool last = !is_channels(dims[0]) && is_channels(dims[2]);
-    dims[last ? 0 : 1] = shape[0];
-    dims[last ? 1 : 2] = shape[1];
+    dims[last ? 0 : 1] = size.height;
+    dims[last ? 1 : 2] = size.width;
     return dims;
   }
 
@@ -135,12 +145,15 @@ class ImageColumn final : public Column {
     const auto count = static_cast<std::size_t>(Shape(type.dims).size());
     std::vector<float> row(count);
     for (const std::uint64_t index : rows) {
-      arrange(read(index, layout.size), layout, row.data());
+      const Pixels pixels = read(index, layout.size);
+      arrange(pixels.values, layout, row.data());
       if (type.dtype == DType::uint8) {
-        std::transform(row.begin(), row.end(), reinterpret_cast<std::uint8_t*>(to),
-                       [](float value) { return static_cast<std::uint8_t>(std::lround(value)); });
+        const float step = pixels.white / 255;
+        std::transform(
+            row.begin(), row.end(), reinterpret_cast<std::uint8_t*>(to),
+            [&](float value) { return static_cast<std::uint8_t>(std::lround(value / step)); });
       } else {
-        for (float& value : row) value /= 255;
+        for (float& value : row) value /= pixels.white;
         convert(row.data(), to, static_cast<std::int64_t>(count));
       }
       to += type.bytes();
@@ -162,25 +175,32 @@ class ImageColumn final : public Column {
            input.dims && input.dims->size() == 4;
   }
 
-  std::vector<float> read(std::uint64_t index, ImageSize size) const {
-    const Tensor image = read_image(files_.path(index), image_bytes_);
-    if (keeps_size_ && (image.shape()[0] != size.height || image.shape()[1] != size.width)) {
-      fail(ErrorCode::mismatch, "image ", quoted(files_.path(index)), " has ", image.shape()[0],
-           "x", image.shape()[1], " pixels, the first one ", size.height, "x", size.width,
-           "; give one size for all: --image-size HEIGHTxWIDTH");
-    }
-    if (resizes_as_model_) {
-      return resize_image(image, {size, ImageFit::stretch, inner_->antialias});
-    }
-    return resize_image(image, {size, fit_});
+  Pixels read(std::uint64_t index, ImageSize size) const {
+    const auto take = [&](const Tensor& image, const std::shared_ptr<MemoryBudget>& budget) {
+      if (keeps_size_ && (image.shape()[0] != size.height || image.shape()[1] != size.width)) {
+        fail(ErrorCode::mismatch, "it has ", image.shape()[0], "x", image.shape()[1],
+             " pixels, the first one ", size.height, "x", size.width,
+             "; give one size for all: --image-size HEIGHTxWIDTH");
+      }
+      BudgetShare share(budget);
+      share.add(static_cast<std::uint64_t>(resize_bytes(image)));
+      const Resampling to = resizes_as_model_
+                                ? Resampling{size, ImageFit::stretch, inner_->antialias}
+                                : Resampling{size, fit_};
+      return Pixels{resize_image(image, to), image.dtype() == DType::uint16 ? 65535.0F : 255.0F};
+    };
+    return with_image(files_.path(index), decoding_, take);
   }
 
   ImageSize first_size() const {
-    std::call_once(first_read_, [&] {
-      const Shape shape = read_image(files_.path(0), image_bytes_).shape();
-      first_size_ = {shape[0], shape[1]};
-    });
+    std::call_once(first_read_, [&] { first_size_ = size_of_image(0); });
     return first_size_;
+  }
+
+  ImageSize size_of_image(std::uint64_t row) const {
+    return with_image(files_.path(row), decoding_, [](const Tensor& image, const auto&) {
+      return ImageSize{image.shape()[0], image.shape()[1]};
+    });
   }
 
   FileIndex files_;
@@ -188,7 +208,7 @@ class ImageColumn final : public Column {
   std::optional<ImageSize> size_;
   std::optional<InnerResize> inner_;
   bool keeps_own_sizes_;  // of a model that takes pictures of any size
-  std::uint64_t image_bytes_;
+  DecodeBudget decoding_;
   // Of the first image, where a model takes raw pixels of any size and none is given.
   mutable std::once_flag first_read_;
   mutable ImageSize first_size_;
@@ -204,8 +224,8 @@ std::shared_ptr<const Column> open(std::string name, FileIndex files,
   return std::make_shared<ImageColumn>(std::move(name), std::move(files), options);
 }
 
-void check(const std::string& path, const DatasetOptions& options) {
-  read_image(path, options.limits.tensor_bytes);
+void check(const std::string& path, const DecodeBudget& decoding) {
+  with_image(path, decoding, [](const Tensor&, const auto&) {});
 }
 
 }  // namespace

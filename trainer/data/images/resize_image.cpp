@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/stop.h"
+
 namespace ondine::data {
 namespace {
 
@@ -57,20 +59,19 @@ Axes make_axes(const Shape& image, const Resampling& to) {
           make_taps(image[1], size.width, left, by_column, to.antialias)};
 }
 
-}  // namespace
-
-std::vector<float> resize_image(const Tensor& image, const Resampling& to) {
-  const Axes axes = make_axes(image.shape(), to);
+template <class T>
+std::vector<float> resized(const T* pixels, const Shape& shape, const Resampling& to) {
+  const Axes axes = make_axes(shape, to);
   const ImageSize size = to.size;
-  const std::uint8_t* pixels = image.values<std::uint8_t>().data();
-  const std::int64_t row_length = image.shape()[1] * channels;
+  const std::int64_t row_length = shape[1] * channels;
   std::vector<float> line(static_cast<std::size_t>(row_length));
   std::vector<float> result;
   result.reserve(static_cast<std::size_t>(size.height * size.width * channels));
   for (const Tap& row : axes.rows) {
+    check_stop();
     std::fill(line.begin(), line.end(), 0.0F);
     for (std::size_t k = 0; k < row.weights.size(); ++k) {
-      const std::uint8_t* from = pixels + (row.first + static_cast<std::int64_t>(k)) * row_length;
+      const T* from = pixels + (row.first + static_cast<std::int64_t>(k)) * row_length;
       for (std::size_t x = 0; x < line.size(); ++x) {
         line[x] += row.weights[k] * static_cast<float>(from[x]);
       }
@@ -87,6 +88,22 @@ std::vector<float> resize_image(const Tensor& image, const Resampling& to) {
     }
   }
   return result;
+}
+
+}  // namespace
+
+std::vector<float> resize_image(const Tensor& image, const Resampling& to) {
+  if (image.dtype() == DType::uint16) {
+    return resized(image.values<std::uint16_t>().data(), image.shape(), to);
+  }
+  return resized(image.values<std::uint8_t>().data(), image.shape(), to);
+}
+
+std::int64_t resize_bytes(const Tensor& image) {
+  constexpr std::int64_t of_line = channels * sizeof(float);
+  // Of two weights at least for each position of the larger of source and result.
+  constexpr std::int64_t of_taps = 4 * sizeof(double);
+  return image.shape()[1] * (of_line + of_taps) + image.shape()[0] * of_taps;
 }
 
 }  // namespace ondine::data

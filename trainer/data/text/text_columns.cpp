@@ -59,15 +59,30 @@ class IdColumn : public Column {
   virtual std::int64_t padding() const { return TextEncoding::padding; }  // of short rows
 };
 
+// The longest of some texts.
+struct Longest {
+  std::uint64_t row = 0;
+  std::uint64_t ids = 1;
+  std::uint64_t ids_of_all = 0;
+};
+
+Longest longest_of(const TextRows& texts) {
+  Longest longest;
+  for (std::uint64_t row = 0; row < texts.size(); ++row) {
+    const std::uint64_t ids = size_of(texts[row]);
+    longest.ids_of_all += ids;
+    if (ids > longest.ids) longest.row = row, longest.ids = ids;
+  }
+  return longest;
+}
+
 class TextColumn final : public IdColumn {
  public:
   TextColumn(std::string name, TextRows texts, std::int64_t length)
       : IdColumn(std::move(name)), texts_(std::move(texts)), length_(length) {
     if (length > 0) return;
-    length_ = 1;
-    for (std::uint64_t row = 0; row < texts_.size(); ++row) {
-      length_ = std::max(length_, static_cast<std::int64_t>(size_of(texts_[row])));
-    }
+    longest_ = longest_of(texts_);
+    length_ = static_cast<std::int64_t>(longest_->ids);
   }
 
   std::uint64_t rows() const override { return texts_.size(); }
@@ -78,14 +93,39 @@ class TextColumn final : public IdColumn {
     return Dims{input.dims->back()};
   }
 
+  void check_batch(std::uint64_t rows, const RowType& type) const override {
+    constexpr std::uint64_t usual = std::uint64_t{512} << 20;
+    constexpr std::uint64_t most_padding = 64;
+    if (!longest_ || type.dims[0] != length_) return;
+    const std::uint64_t bytes = type.bytes();
+    const std::uint64_t stored = size_of(type.dtype) * longest_->ids_of_all;
+    if (rows == 0 || bytes <= std::max(usual, most_padding * stored) / rows) return;
+    fail(ErrorCode::limit, "a batch of ", rows, " rows takes ", rows * bytes, " bytes, as ",
+         padding_note(), "; all texts together have ", longest_->ids_of_all, " ids");
+  }
+
+  std::string note() const override {
+    if (!longest_ || longest_->ids < 256) return {};
+    // A tenth of what the model reads.
+    if (longest_->ids_of_all >= longest_->ids * texts_.size() / 10) return {};
+    return padding_note();
+  }
+
  protected:
   std::int64_t length() const override { return length_; }
   StoredIds ids(std::uint64_t row) const override { return texts_[row]; }
   std::int64_t padding() const override { return texts_.encoding().padding_id(); }
 
  private:
+  std::string padding_note() const {
+    return cat("each text is padded to the ", longest_->ids, " ids of row ", longest_->row,
+               ", the longest one; --text-length N (TextOptions::length) cuts texts off after N "
+               "ids");
+  }
+
   TextRows texts_;
   std::int64_t length_;
+  std::optional<Longest> longest_;  // where it decides the length
 };
 
 class WindowColumn final : public IdColumn {

@@ -3,6 +3,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "core/stop.h"
 #include "trainer/text/pieces/normalizer.h"
 #include "trainer/text/pieces/segment.h"
 
@@ -46,7 +47,8 @@ class Merger {
 
   void run(std::vector<Segment>& segments) {
     for (std::size_t i = 1; i < symbols_.size(); ++i) consider(i - 1, i);
-    while (!candidates_.empty()) {
+    for (std::size_t merges = 0; !candidates_.empty(); ++merges) {
+      if (merges % 1024 == 0) check_stop();
       const Candidate best = candidates_.top();
       candidates_.pop();
       merge(best);

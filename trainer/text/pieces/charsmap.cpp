@@ -3,12 +3,14 @@
 #include <algorithm>
 
 #include "core/message.h"
+#include "core/stop.h"
 #include "proto/utf8.h"
 
 namespace ondine::text {
 namespace {
 
 constexpr std::size_t most_replacement_bytes = 1024;
+constexpr std::size_t most_key_bytes = 256;
 
 // Fields of a unit. That of a value has the highest bit set, so that it is no label.
 bool has_value(std::uint32_t unit) { return (unit >> 8 & 1U) != 0; }
@@ -34,6 +36,7 @@ Charsmap::Charsmap(std::string_view bytes) {
     fail(ErrorCode::corrupt, "the trie of precompiled_charsmap has ", size, " of ", bytes.size(),
          " bytes");
   }
+  units_.reserve(size / 4);
   for (std::size_t i = 0; i < size; i += 4) units_.push_back(read_unit(bytes.substr(i)));
   replacements_ = bytes.substr(size);
   if (!is_utf8(replacements_) || (!replacements_.empty() && replacements_.back() != '\0')) {
@@ -62,17 +65,21 @@ Charsmap::Match Charsmap::longest_match(std::string_view text) const {
   return match;
 }
 
-// Depth first, so that a node on the way to itself is seen. Keys may share their ends.
+// Depth first, so that a node on the way to itself is seen. Keys may share their ends, so the
+// longest way down from a node that is done is kept.
 void Charsmap::check_trie() const {
   enum class State : std::uint8_t { unseen, open, done };
   struct Open {
     std::uint32_t node;
     std::uint32_t base;  // its children are at base ^ label
     std::uint32_t label;
+    std::size_t height;  // bytes of the longest way down
   };
+  std::vector<std::uint16_t> heights(units_.size());
   std::vector<State> states(units_.size(), State::unseen);
   std::vector<Open> stack;
   const auto enter = [&](std::uint32_t node) {
+    check_stop();
     const std::uint32_t base = node ^ offset_of(units_[node]);
     // The children of a node are in one block of 256.
     if ((base | 0xffU) >= units_.size()) {
@@ -81,22 +88,38 @@ void Charsmap::check_trie() const {
     }
     if (node != 0 && has_value(units_[node])) check_value(value_of(units_[base]));
     states[node] = State::open;
-    stack.push_back({node, base, 0});
+    stack.push_back({node, base, 0, 0});
+  };
+  // The node on top has a child with this way down.
+  const auto add_height = [&](std::size_t below) {
+    std::size_t& height = stack.back().height;
+    height = std::max(height, below + 1);
+    if (stack.size() - 1 + height <= most_key_bytes) return;
+    fail(ErrorCode::limit, "a key of precompiled_charsmap has more than ", most_key_bytes,
+         " bytes");
   };
   enter(0);
   while (!stack.empty()) {
     Open& top = stack.back();
     if (++top.label > 0xff) {
+      const std::size_t height = top.height;
       states[top.node] = State::done;
+      heights[top.node] = static_cast<std::uint16_t>(height);
       stack.pop_back();
+      if (!stack.empty()) add_height(height);
       continue;
     }
     const std::uint32_t child = top.base ^ top.label;
-    if (label_of(units_[child]) != top.label || states[child] == State::done) continue;
+    if (label_of(units_[child]) != top.label) continue;
+    if (states[child] == State::done) {
+      add_height(heights[child]);
+      continue;
+    }
     if (states[child] == State::open) {
       fail(ErrorCode::corrupt, "the trie of precompiled_charsmap has a cycle at unit ", child);
     }
     enter(child);
+    if (stack.size() > 1 + most_key_bytes) add_height(0);
   }
 }
 

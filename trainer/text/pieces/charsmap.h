@@ -18,7 +18,8 @@ class Charsmap {
   Charsmap() = default;  // replaces nothing
   // Checks all that texts can reach. Error(corrupt) for a trie that leaves its array or the
   // replacements or has a cycle, for replacements that are not UTF-8 or have no end, and
-  // Error(limit) for one above 1024 bytes.
+  // Error(limit) for a replacement above 1024 bytes and a key above 256, as each byte of a text may
+  // begin one.
   explicit Charsmap(std::string_view bytes);
 
   struct Match {

@@ -3,7 +3,17 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/message.h"
+#include "core/stop.h"
+
 namespace ondine::text {
+namespace {
+
+// NFKC makes 33 bytes of 3, and 3 bytes of each space.
+constexpr std::size_t most_expansion = 32;
+constexpr std::size_t least_bound = 65536;
+
+}  // namespace
 
 Normalizer::Normalizer(const NormalizerRules& rules, const PieceTrie& kept)
     : rules_(rules),
@@ -32,32 +42,51 @@ void Normalizer::append(std::string& to, std::string_view text) const {
   }
 }
 
-std::string Normalizer::normalize(std::string_view text) const {
-  std::string result;
-  if (rules_.remove_extra_whitespaces) {
-    while (!text.empty()) {
-      const Step step = first_step(text);
-      if (step.text != " ") break;
-      text.remove_prefix(step.length);
-    }
+NormalizedText::NormalizedText(const Normalizer& normalizer, std::string_view text)
+    : normalizer_(&normalizer),
+      rest_(text),
+      left_(most_expansion * text.size() + least_bound),
+      after_space_(normalizer.rules_.remove_extra_whitespaces) {
+  while (after_space_ && !rest_.empty()) {
+    const Normalizer::Step step = normalizer.first_step(rest_);
+    if (step.text != " ") break;
+    rest_.remove_prefix(step.length);
   }
-  if (text.empty()) return result;
-  result.reserve(text.size() + text.size() / 2);
-  if (rules_.add_dummy_prefix && !rules_.whitespace_as_suffix) result += space_;
-  bool after_space = rules_.remove_extra_whitespaces;
-  while (!text.empty()) {
-    Step step = first_step(text);
-    text.remove_prefix(step.length);
-    while (after_space && step.text.starts_with(' ')) step.text.remove_prefix(1);
+  at_end_ = rest_.empty();
+}
+
+void NormalizedText::append(std::string& to, std::size_t bytes) {
+  const NormalizerRules& rules = normalizer_->rules_;
+  if (at_end_) return;
+  if (at_start_ && rules.add_dummy_prefix && !rules.whitespace_as_suffix) to += normalizer_->space_;
+  at_start_ = false;
+  const std::size_t before = to.size();
+  constexpr std::size_t between_checks = 4096;
+  for (std::size_t steps = 0; !rest_.empty() && to.size() < bytes; ++steps) {
+    if (steps % between_checks == 0) check_stop();
+    Normalizer::Step step = normalizer_->first_step(rest_);
+    rest_.remove_prefix(step.length);
+    while (after_space_ && step.text.starts_with(' ')) step.text.remove_prefix(1);
     if (step.text.empty()) continue;
-    append(result, step.text);
-    after_space = rules_.remove_extra_whitespaces && step.text.ends_with(' ');
+    normalizer_->append(to, step.text);
+    after_space_ = rules.remove_extra_whitespaces && step.text.ends_with(' ');
   }
-  if (rules_.remove_extra_whitespaces) {
-    while (result.ends_with(space_)) result.resize(result.size() - space_.size());
+  if (to.size() - before > left_) {
+    fail(ErrorCode::limit, "the rules of the SentencePiece model make more than ", most_expansion,
+         " bytes of each byte of the text");
   }
-  if (rules_.add_dummy_prefix && rules_.whitespace_as_suffix) result += space_;
-  return result;
+  left_ -= to.size() - before;
+  if (rest_.empty()) end(to);
+}
+
+void NormalizedText::end(std::string& to) {
+  const NormalizerRules& rules = normalizer_->rules_;
+  at_end_ = true;
+  if (rules.remove_extra_whitespaces) {
+    const std::string_view space = normalizer_->space_;
+    while (to.ends_with(space)) to.resize(to.size() - space.size());
+  }
+  if (rules.add_dummy_prefix && rules.whitespace_as_suffix) to += normalizer_->space_;
 }
 
 }  // namespace ondine::text

@@ -21,12 +21,8 @@ class Normalizer {
   // `kept`: texts that are not changed; must outlive this. Errors: see Charsmap.
   Normalizer(const NormalizerRules& rules, const PieceTrie& kept);
 
-  // Replaces characters, removes spaces at both ends and runs of them, adds one in front (or
-  // after), and writes spaces as space_symbol, as the rules say. `text` is UTF-8 without a zero
-  // byte.
-  std::string normalize(std::string_view text) const;
-
  private:
+  friend class NormalizedText;
   // The text for the first `length` bytes of another.
   struct Step {
     std::size_t length;
@@ -39,6 +35,31 @@ class Normalizer {
   Charsmap charsmap_;
   const PieceTrie* kept_;
   std::string_view space_;
+};
+
+// A text, UTF-8 without a zero byte, with characters replaced, spaces at both ends and runs of them
+// removed, one added in front (or after), and spaces as space_symbol, as the rules say. It is made
+// part by part, so that a long one takes little memory.
+class NormalizedText {
+ public:
+  // Both must outlive this.
+  NormalizedText(const Normalizer& normalizer, std::string_view text);
+
+  // Appends parts, whole characters each, to `to`, which has what came before and was not used,
+  // until it has `bytes` bytes or all is there. Error(limit) where rules make more of a text than
+  // those of a language do, and from check_stop().
+  void append(std::string& to, std::size_t bytes);
+  bool at_end() const noexcept { return at_end_; }
+
+ private:
+  void end(std::string& to);
+
+  const Normalizer* normalizer_;
+  std::string_view rest_;
+  std::size_t left_;  // bytes that may still be made
+  bool at_start_ = true;
+  bool after_space_;
+  bool at_end_ = false;
 };
 
 }  // namespace ondine::text

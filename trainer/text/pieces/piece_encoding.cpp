@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <ondine/limits.h>
+
 #include "core/message.h"
 #include "proto/utf8.h"
 
@@ -121,18 +123,34 @@ PieceEncoding::PieceEncoding(std::string file)
   model_.normalizer.charsmap = {};
 }
 
-std::size_t PieceEncoding::section_end(std::string_view text) const {
-  if (!stay_in_words_ || text.size() <= section_bytes) return text.size();
-  return std::min(word_end(text, section_bytes), text.size());
+void PieceEncoding::read_section(NormalizedText& source, std::string& text,
+                                 std::string& section) const {
+  std::size_t from = section_bytes;
+  std::size_t end = std::string::npos;
+  while (true) {
+    if (stay_in_words_) end = word_end(text, from);
+    if (end != std::string::npos || source.at_end()) break;
+    from = std::max(from, text.size());
+    source.append(text, text.size() + section_bytes);
+    // A section takes about 64 times its size while it is cut.
+    if (text.size() > default_arena_bytes() / 64) {
+      fail(ErrorCode::limit, "a part of the text that must be cut as a whole has more than ",
+           text.size(), " bytes");
+    }
+  }
+  section = text.substr(0, end);
+  text.erase(0, section.size());
 }
 
 std::vector<std::int64_t> PieceEncoding::encode(std::string_view text) const {
-  const std::string normalized = normalizer_.normalize(text);
+  NormalizedText source(normalizer_, text);
   std::vector<std::int64_t> ids;
   std::vector<Segment> segments;
   bool after_unknown = false;
-  for (std::string_view rest = normalized; !rest.empty();) {
-    const std::string_view section = rest.substr(0, section_end(rest));
+  std::string rest;
+  std::string section;
+  while (!source.at_end() || !rest.empty()) {
+    read_section(source, rest, section);
     segments.clear();
     if (model_.type == PieceModelType::unigram) {
       unigram_.append(section, segments);
@@ -140,7 +158,6 @@ std::vector<std::int64_t> PieceEncoding::encode(std::string_view text) const {
       append_merged(tables_, section, segments);
     }
     append_ids(segments, after_unknown, ids);
-    rest.remove_prefix(section.size());
   }
   return ids;
 }

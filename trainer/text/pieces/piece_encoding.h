@@ -36,7 +36,9 @@ class PieceEncoding {
   const std::string& file() const noexcept { return file_; }
 
  private:
-  std::size_t section_end(std::string_view text) const;
+  // Moves the next part that can be cut by itself from `text`, the part of the source that was
+  // read, to `section`.
+  void read_section(NormalizedText& source, std::string& text, std::string& section) const;
   void append_ids(std::span<const Segment> segments, bool& after_unknown,
                   std::vector<std::int64_t>& ids) const;
   const Piece& piece_of(std::int64_t id) const;

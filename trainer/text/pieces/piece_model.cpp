@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::size_t most_file_bytes = std::size_t{64} << 20;
 constexpr std::size_t most_piece_bytes = 4096;
+constexpr std::size_t most_pieces = std::size_t{1} << 21;
 
 std::string utf8_block(const Field& field, const char* name) {
   const std::string_view text = field.block(name);
@@ -144,7 +145,12 @@ PieceModel read_piece_model(std::string_view file) {
   NormalizerRules denormalizer;
   Field field;
   for (FieldReader reader(file); reader.next(field);) {
-    if (field.number == 1) model.pieces.push_back(read_piece(field.block("a piece")));
+    if (field.number == 1) {
+      if (model.pieces.size() == most_pieces) {
+        fail(ErrorCode::limit, "it has more than ", most_pieces, " pieces");
+      }
+      model.pieces.push_back(read_piece(field.block("a piece")));
+    }
     if (field.number == 2) read_trainer(field.block("trainer_spec"), model);
     if (field.number == 3) read_normalizer(field.block("normalizer_spec"), model.normalizer);
     if (field.number == 5) read_normalizer(field.block("denormalizer_spec"), denormalizer);

@@ -59,8 +59,8 @@ struct PieceModel {
 // Reads a ModelProto. All texts are UTF-8 and pieces not empty, scores are finite, exactly one
 // piece is unknown, there is a piece of text, and with byte_fallback a piece for each byte, which
 // no other model has. Error(corrupt) for a file that breaks a rule, Error(unsupported) for a model
-// of words or characters and one that changes decoded texts, Error(limit) for a file above 64 MiB
-// and a piece above 4096 bytes.
+// of words or characters and one that changes decoded texts, Error(limit) for a file above 64 MiB,
+// a piece above 4096 bytes and more than 2^21 pieces.
 PieceModel read_piece_model(std::string_view file);
 
 }  // namespace ondine::text

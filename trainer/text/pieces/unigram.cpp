@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/stop.h"
 #include "trainer/text/pieces/normalizer.h"
 #include "trainer/text/pieces/segment.h"
 
@@ -41,7 +42,13 @@ UnigramSegmenter::UnigramSegmenter(const PieceTables& tables) : tables_(&tables)
 void UnigramSegmenter::append(std::string_view text, std::vector<Segment>& segments) const {
   const std::vector<Piece>& pieces = tables_->model->pieces;
   std::vector<Path> paths(text.size() + 1);
+  constexpr std::size_t between_checks = 4096;
+  std::size_t next_check = 0;
   for (std::size_t at = 0; at < text.size();) {
+    if (at >= next_check) {
+      check_stop();
+      next_check = at + between_checks;
+    }
     const float before = paths[at].score;
     const std::size_t character = std::min(character_bytes(text[at]), text.size() - at);
     bool is_known = false;

@@ -309,7 +309,7 @@ TEST_CASE("a recording has the bytes that its header promises, if the writer kne
   CHECK_THROWS_WITH(opened(size - 7),
                     Contains("the file has " + std::to_string(size) + " bytes, its header says " +
                              std::to_string(size + 1)));
-  CHECK_THROWS_WITH(opened(0x7ffffffe), Contains("its header says 2147483654"));
+  CHECK_THROWS_WITH(opened(0x7fffeffe), Contains("its header says 2147479558"));
   CHECK(opened(0x7fffffff));
   CHECK(opened(0xffffffff));
 }
@@ -324,4 +324,54 @@ TEST_CASE("the rate of recordings is that of the first that can be read") {
   CHECK(data.sample_rate() == 4000);
   REQUIRE(data.notes().size() == 1);
   CHECK_THAT(data.notes()[0], Contains("1 of 3 recordings") && Contains("3.wav"));
+}
+
+namespace {
+
+void put(std::string& bytes, std::size_t at, std::uint32_t value) {
+  for (std::size_t i = 0; i < 4; ++i) bytes[at + i] = static_cast<char>(value >> (8 * i));
+}
+
+}  // namespace
+
+TEST_CASE("a rate that no recording has is refused, as an option is") {
+  if (!can_read()) return;
+  const TemporaryFolder folder;
+  std::string bytes = wave(8000, {1, 2, 3});
+  put(bytes, 24, 0x7fffffff);
+  write(folder / "a/1.wav", bytes);
+  CHECK_THROWS_WITH(Dataset::open(folder.path()),
+                    Contains("1.wav") && Contains("2147483647") && Contains("more than 10000000"));
+  CHECK_THROWS_WITH(data::samples_before(100, 10'000'000, 8000), Contains("cannot resample"));
+}
+
+TEST_CASE("a streamed WAV file is read as far as it goes") {
+  if (!can_read()) return;
+  const std::string whole = wave(8000, {16384, -8192, 4096, 1});
+  constexpr std::size_t riff_at = 4;
+  constexpr std::size_t data_at = 40;
+  const std::vector<std::pair<std::uint32_t, std::uint32_t>> sizes{
+      {0, 0},          {0xffffffff, 0xffffffff}, {0xffffffff, 0},          {36, 0},
+      {0, 0xffffffff}, {0x7ffff024, 0x7ffff000}, {0x7fffffff, 0x7fffffdb}, {8, 0},
+  };
+  for (const auto& [riff, data] : sizes) {
+    CAPTURE(riff, data);
+    const TemporaryFolder folder;
+    std::string bytes = whole;
+    put(bytes, riff_at, riff);
+    put(bytes, data_at, data);
+    write(folder / "a.wav", bytes);
+    const auto all = samples_of(Dataset::open(folder / "a.wav"), 5);
+    CHECK(all == std::vector<float>{0.5F, -0.25F, 0.125F, 1 / 32768.0F, 0});
+  }
+  // Other sizes are believed.
+  const TemporaryFolder folder;
+  std::string bytes = whole;
+  put(bytes, data_at, 4);
+  write(folder / "short.wav", bytes);
+  CHECK(samples_of(Dataset::open(folder / "short.wav"), 3) == std::vector<float>{0.5F, -0.25F, 0});
+  put(bytes, data_at, 100);
+  write(folder / "long.wav", bytes);
+  CHECK_THROWS_WITH(samples_of(Dataset::open(folder / "long.wav"), 3),
+                    Contains("long.wav") && Contains("its header says 144"));
 }
