@@ -90,9 +90,10 @@ DataRecord read_loose_entries(const Metadata& metadata) {
     if (name != "preprocess") continue;
     for (const std::string& line : lines(text)) {
       const std::size_t at = std::min(line.find(": "), line.size());
-      const std::string text = line.substr(std::min(at + 2, line.size()));
-      const std::optional<ImageSize> size = resize_in(text);
-      record.preprocessing.push_back({line.substr(0, at), text, size, size.has_value()});
+      std::string description = line.substr(std::min(at + 2, line.size()));
+      const std::optional<ImageSize> size = resize_in(description);
+      record.preprocessing.push_back(
+          {line.substr(0, at), std::move(description), size, size.has_value()});
     }
   }
   return record;

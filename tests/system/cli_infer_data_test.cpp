@@ -56,11 +56,25 @@ void write_rows_and_model(const Workshop& shop) {
 
 }  // namespace
 
-TEST_CASE("each row is printed with its class of the largest score") {
+TEST_CASE("an output that no model explains is printed as it is, and as classes where asked") {
   const Workshop shop;
   write_rows_and_model(shop);
   CHECK(shop.succeed("infer m.onnx --data x.npy").out ==
-        "0  1 2\n1  0 3\n2  2 7\n3  1 -3.5\n4  0 6\n");
+        "0  0.5, 2, 1\n1  3, -1, 0.25\n2  0.125, 0.25, 7\n3  -4, -3.5, -40\n4  6, 6, 5\n");
+  const Result classes = shop.succeed("infer m.onnx --data x.npy --top 1");
+  CHECK(classes.out == "0  1 2\n1  0 3\n2  2 7\n3  1 -3.5\n4  0 6\n");
+  CHECK_THAT(classes.err, Catch::Contains("does not say what output 'y' holds"));
+  shop.succeed("infer m.onnx --data x.npy -o out.csv");
+  CHECK(shop.read("out.csv").substr(0, 23) == "file,y0,y1,y2\n0,0.5,2,1");
+}
+
+TEST_CASE("values that sum to 1 are probabilities of classes, which a note says") {
+  const Workshop shop;
+  write_rows_and_model(shop);
+  save_array(shop / "x.npy", Tensor::of<float>({2, 3}, {0.25F, 0.5F, 0.25F, 1, 0, 0}));
+  const Result found = shop.succeed("infer m.onnx --data x.npy");
+  CHECK(found.out == "0  1 0.5\n1  0 1\n");
+  CHECK_THAT(found.err, Catch::Contains("taken for scores of classes"));
 }
 
 TEST_CASE("of equal scores the first class comes first, and no more are printed than there are") {
@@ -125,7 +139,7 @@ TEST_CASE("rows of more than one batch are told in order, each once") {
   CHECK(shop.read("out.csv").substr(0, 19) == "file,value\n0,0\n1,1\n");
 }
 
-TEST_CASE("only the logits of a cross-entropy become probabilities") {
+TEST_CASE("what the loss says of an output is what is printed") {
   const Workshop shop;
   save_array(shop / "x.npy", Tensor::of<float>({2, 3}, {0, std::log(3.0F), 0, 1000, 999, 1000}));
   const auto printed = [&](const std::string& loss, const std::string& prediction) {
@@ -139,7 +153,14 @@ TEST_CASE("only the logits of a cross-entropy become probabilities") {
         "0  1 0.6, 0 0.2, 2 0.2\n1  0 0.422319, 2 0.422319, 1 0.155362\n");
   const std::string scores = "0  1 1.09861, 0 0, 2 0\n1  0 1000, 2 1000, 1 999\n";
   CHECK(printed("softmax-cross-entropy", "other") == scores);
-  CHECK(printed("mse", "y") == scores);
+  CHECK(printed("mse", "y") == "0  0, 1.09861, 0\n1  1000, 999, 1000\n");
+  for (const char* loss : {"focal", "kl", "soft-cross-entropy"}) {
+    CHECK(printed(loss, "y") == printed("softmax-cross-entropy", "y"));
+  }
+  // The sigmoid of each: three labels.
+  CHECK(printed("bce", "y") == "0  1 0.75, 0 0.5, 2 0.5\n1  0 1, 1 1, 2 1\n");
+  CHECK(printed("hinge", "y") == scores);
+  CHECK(printed("triplet", "y") == "0  0, 1.09861, 0\n1  1000, 999, 1000\n");
 }
 
 TEST_CASE("an output that is not what the model declares is told after the rows") {

@@ -242,8 +242,7 @@ std::string quantized_weight(const GraphDef& graph) {
 std::string trained_tensor(const ModelDef& model, const ParameterChoice& parameters,
                            std::string_view new_weight) {
   const auto is_constant = [&](const InitializerDef* one) {
-    return std::find(parameters.constants.begin(), parameters.constants.end(), one) !=
-           parameters.constants.end();
+    return !parameters.trains(one->name) && !parameters.excluded_names.contains(one->name);
   };
   // Weights that multiply say most.
   for (const auto& [weight, layout] :
