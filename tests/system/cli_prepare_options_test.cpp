@@ -177,9 +177,9 @@ TEST_CASE("an option of prepare that would change nothing is wrong usage") {
   }
   for (const char* epsilon : {"0", "-1e-8", "nan", "inf"}) {
     CAPTURE(epsilon);
-    shop.refuse("prepare net.onnx -o t.onnx --loss mse --optimizer adam --epsilon " +
-                    std::string(epsilon),
-                "epsilon must be a positive number");
+    shop.refuse(
+        "prepare net.onnx -o t.onnx --loss mse --optimizer adam --epsilon " + std::string(epsilon),
+        "epsilon must be a positive number");
   }
 }
 

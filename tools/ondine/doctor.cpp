@@ -32,8 +32,7 @@ struct Options {
 std::vector<Finding> diagnose_data(const Model& model, const std::vector<PortInfo>& inputs,
                                    const Options& options) {
   if (!options.shapes.empty()) throw WrongUsage("--shape is for runs without --data");
-  const Dataset data =
-      open_dataset(options.data.data, options.data, model).train();
+  const Dataset data = open_dataset(options.data.data, options.data, model).train();
   BatchOptions batch;
   batch.seed = options.load.seed;
   batch.inputs = inputs;

@@ -10,8 +10,8 @@ std::string figure(const fit::WorstError& one, const std::vector<std::string>& n
   const std::string row = "row " + std::to_string(one.what.row);
   std::string html = "<figure>";
   if (!one.picture.empty()) {
-    html += "<img alt=\"" + row + "\" src=\"data:image/png;base64," +
-            to_base64(one.picture) + "\">";
+    html +=
+        "<img alt=\"" + row + "\" src=\"data:image/png;base64," + to_base64(one.picture) + "\">";
   }
   return html + "<p><strong>" + class_text(names, one.what.label) + "</strong> " +
          percent(one.what.label_probability) + "<br>predicted <strong>" +

@@ -1,8 +1,8 @@
 // The axis of the classes: recorded by prepare, chosen by shape, or given.
 #include <catch2/catch.hpp>
 
-#include <ondine/data_record.h>
 #include <ondine/build.h>
+#include <ondine/data_record.h>
 #include <ondine/prepare.h>
 
 #include "tests/support/random_tensor.h"

@@ -2,8 +2,8 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include <ondine/data_record.h>
 #include <ondine/build.h>
+#include <ondine/data_record.h>
 
 #include "tests/support/random_tensor.h"
 #include "tests/support/temporary_folder.h"

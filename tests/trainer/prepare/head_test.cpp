@@ -3,10 +3,10 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include <ondine/data_record.h>
-#include <ondine/trainer.h>
 #include <ondine/build.h>
+#include <ondine/data_record.h>
 #include <ondine/prepare.h>
+#include <ondine/trainer.h>
 
 #include "tests/support/models.h"
 #include "tests/support/random_tensor.h"

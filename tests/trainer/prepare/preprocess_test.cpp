@@ -3,8 +3,8 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include <ondine/data_record.h>
 #include <ondine/build.h>
+#include <ondine/data_record.h>
 #include <ondine/prepare.h>
 
 #include "tests/support/models.h"

@@ -41,8 +41,8 @@ Option add_data_options(Command command, DataOptions& options,
 // As the model's texts were read, where no option says otherwise. Error(mismatch) for a --tokenizer
 // that is not the model's.
 TextOptions read_text_options(const DataOptions& options, const Model& model);
-// As the model takes data (recorded_options), where no option says otherwise. Error(mismatch) for an
-// option that contradicts the model.
+// As the model takes data (recorded_options), where no option says otherwise. Error(mismatch) for
+// an option that contradicts the model.
 DatasetOptions dataset_options(const DataOptions& options, const Model& model, DataUse use);
 Dataset open_dataset(const std::vector<std::string>& places, const DataOptions& options,
                      const Model& model, DataUse use = DataUse::training);

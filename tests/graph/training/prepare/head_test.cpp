@@ -1,5 +1,5 @@
-#include "graph/record/record.h"
 #include "graph/training/prepare/head.h"
+#include "graph/record/record.h"
 
 #include <catch2/catch.hpp>
 

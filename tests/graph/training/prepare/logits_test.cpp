@@ -1,5 +1,5 @@
-#include "graph/record/record.h"
 #include "graph/training/prepare/logits.h"
+#include "graph/record/record.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
