@@ -1,6 +1,9 @@
 #include "autodiff/backward.h"
 
+#include <unordered_map>
+
 #include "core/message.h"
+#include "core/stop.h"
 #include "graph/contract/ops.h"
 
 namespace ondine::autodiff {
@@ -19,14 +22,21 @@ Val sum(std::span<const Val> parts) {
 
 class Backward {
  public:
-  Backward(Builder& builder, std::span<const Val> xs, std::span<const Val> cuts)
-      : builder_(&builder),
-        node_count_(builder.graph().nodes.size()),
-        leaf_(builder.graph().values.size()),
-        active_(leaf_.size()),
-        partials_(leaf_.size()) {
-    for (const Val x : xs) leaf_[index(x.id())] = active_[index(x.id())] = true;
-    for (const Val cut : cuts) leaf_[index(cut.id())] = true;
+  Backward(Builder& builder, Dataflow& flow, std::span<const Val> ys, std::span<const Val> xs,
+           std::span<const Val> cuts)
+      : builder_(&builder), flow_(&flow) {
+    for (const Val x : xs) value(x.id()).leaf = value(x.id()).active = true;
+    for (const Val cut : cuts) value(cut.id()).leaf = true;
+    const auto ids = [](std::span<const Val> values) {
+      std::vector<ValueId> list;
+      for (const Val one : values) list.push_back(one.id());
+      return list;
+    };
+    path_ = flow.between(
+        ids(xs), ids(ys), [&](ValueId id) { return is_leaf(id); },
+        [&](const Node& node, std::size_t i) {
+          return takes_gradient(node, i) && differentiable(graph()[node.all_inputs()[i]].type);
+        });
     mark_active();
   }
 
@@ -34,47 +44,72 @@ class Backward {
     for (std::size_t k = 0; k < ys.size(); ++k) {
       if (dys[k]) add_partial(ys[k].id(), dys[k]);
     }
-    for (std::size_t i = node_count_; i-- > 0;) visit(i);
+    for (std::size_t i = path_.size(); i-- > 0;) visit(path_[i]);
     std::vector<Val> result;
     for (const Val x : xs) result.push_back(total(x.id()));
     return result;
   }
 
  private:
-  static std::size_t index(ValueId id) { return static_cast<std::size_t>(id); }
+  struct Value {
+    bool leaf = false;
+    bool active = false;
+    std::vector<Val> partials;
+  };
+
   Graph& graph() { return builder_->graph(); }
+  Value& value(ValueId id) { return values_[id]; }
+  const Value* known(ValueId id) const {
+    const auto found = values_.find(id);
+    return found == values_.end() ? nullptr : &found->second;
+  }
+  bool is_leaf(ValueId id) const {
+    const Value* const found = known(id);
+    return found != nullptr && found->leaf;
+  }
+  bool is_active(ValueId id) const {
+    const Value* const found = known(id);
+    return found != nullptr && found->active;
+  }
 
   // A value is active when it is an x or computed from one through differentiable types.
   void mark_active() {
-    for (const Node& node : graph().nodes) {
+    for (const std::size_t position : path_) {
+      const Node& node = graph().nodes[position];
       bool reads = false;
       const auto inputs = node.all_inputs();
       for (std::size_t i = 0; i < inputs.size(); ++i) reads = reads || carries(node, i, inputs[i]);
       if (!reads) continue;
       for (const ValueId output : node.outputs) {
-        if (output != no_value && !leaf_[index(output)] && differentiable(graph()[output].type)) {
-          active_[index(output)] = true;
+        if (output != no_value && !is_leaf(output) && differentiable(graph()[output].type)) {
+          value(output).active = true;
         }
       }
     }
   }
 
-  bool carries(const Node& node, std::size_t i, ValueId input) const {
-    if (input == no_value || !active_[index(input)]) return false;
+  static bool takes_gradient(const Node& node, std::size_t i) {
     const std::uint32_t mask = node.op->no_gradient;
     return mask != any_input && (i >= 32 || (mask >> i & 1U) == 0);
   }
 
+  bool carries(const Node& node, std::size_t i, ValueId input) const {
+    return input != no_value && is_active(input) && takes_gradient(node, i);
+  }
+
   void visit(std::size_t position) {
-    const Node node = graph().nodes[position];  // a copy: appending invalidates references
     std::vector<Val> dy;
     bool any = false;
-    for (const ValueId output : node.outputs) {
-      const bool flows = output != no_value && active_[index(output)] && !leaf_[index(output)];
+    const std::size_t count = graph().nodes[position].outputs.size();
+    for (std::size_t i = 0; i < count; ++i) {
+      const ValueId output = graph().nodes[position].outputs[i];
+      const bool flows = output != no_value && is_active(output) && !is_leaf(output);
       dy.push_back(flows ? total(output) : Val());
       any = any || static_cast<bool>(dy.back());
     }
     if (!any) return;
+    checkpoint(4096);
+    const Node node = graph().nodes[position];  // a copy: appending invalidates references
     const auto inputs = node.all_inputs();
     std::vector<char> wanted;
     bool wants = false;
@@ -86,9 +121,10 @@ class Backward {
     const MadeFrom origin(*builder_, node, "the derivative of ");
     with_context([&] { apply_rule(node, position, dy, wanted); },
                  [&] { return describe(node, graph()); });
+    flow_->refresh(position);  // the rule may have asked for more outputs
     // Nobody asks for those again: only leaves are results.
     for (const ValueId output : node.outputs) {
-      if (output != no_value && !leaf_[index(output)]) partials_[index(output)] = {};
+      if (output != no_value && !is_leaf(output)) value(output).partials = {};
     }
   }
 
@@ -114,21 +150,20 @@ class Backward {
     }
   }
 
-  void add_partial(ValueId id, Val partial) { partials_[index(id)].push_back(partial); }
+  void add_partial(ValueId id, Val partial) { value(id).partials.push_back(partial); }
 
   // The sum of all partial derivatives so far.
   Val total(ValueId id) {
-    auto& parts = partials_[index(id)];
+    auto& parts = value(id).partials;
     if (parts.empty()) return {};
     if (parts.size() > 1) parts.assign(1, sum(parts));
     return parts[0];
   }
 
   Builder* builder_;
-  std::size_t node_count_;
-  std::vector<bool> leaf_;
-  std::vector<bool> active_;
-  std::vector<std::vector<Val>> partials_;
+  Dataflow* flow_;
+  std::vector<std::size_t> path_;  // nodes between xs and ys, in order
+  std::unordered_map<ValueId, Value> values_;
 };
 
 }  // namespace
@@ -139,9 +174,16 @@ bool differentiable(const Type& type) {
   return holder && type.element && differentiable(*type.element);
 }
 
+std::vector<Val> backward(Builder& builder, Dataflow& flow, std::span<const Val> ys,
+                          std::span<const Val> dys, std::span<const Val> xs,
+                          std::span<const Val> cuts) {
+  return Backward(builder, flow, ys, xs, cuts).run(ys, dys, xs);
+}
+
 std::vector<Val> backward(Builder& builder, std::span<const Val> ys, std::span<const Val> dys,
                           std::span<const Val> xs, std::span<const Val> cuts) {
-  return Backward(builder, xs, cuts).run(ys, dys, xs);
+  Dataflow flow(builder.graph());
+  return backward(builder, flow, ys, dys, xs, cuts);
 }
 
 }  // namespace ondine::autodiff

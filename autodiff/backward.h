@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "autodiff/dataflow.h"
 #include "graph/contract/builder.h"
 
 namespace ondine::autodiff {
@@ -15,6 +16,11 @@ namespace ondine::autodiff {
 std::vector<graph::Val> backward(graph::Builder& builder, std::span<const graph::Val> ys,
                                  std::span<const graph::Val> dys, std::span<const graph::Val> xs,
                                  std::span<const graph::Val> cuts = {});
+// The same for one of many differentiations in a graph, of which `flow` is kept: the work is
+// proportional to what lies between the xs and the ys.
+std::vector<graph::Val> backward(graph::Builder& builder, Dataflow& flow,
+                                 std::span<const graph::Val> ys, std::span<const graph::Val> dys,
+                                 std::span<const graph::Val> xs, std::span<const graph::Val> cuts);
 
 // Whether a value of this type can carry a derivative.
 bool differentiable(const graph::Type& type);

@@ -67,8 +67,8 @@ Request read_request(Builder& builder, const Node& node) {
   return request;
 }
 
-void evaluate_at_inputs(Builder& builder, Request& request) {
-  Reevaluation reevaluation(builder);
+void evaluate_at_inputs(Builder& builder, Dataflow& flow, Request& request) {
+  Reevaluation reevaluation(builder, flow);
   for (std::size_t i = 0; i < request.at.size(); ++i) {
     Val& named = i < request.xs.size() ? request.xs[i] : request.zs[i - request.xs.size()];
     named = reevaluation.replace(named, request.at[i]);
@@ -76,16 +76,16 @@ void evaluate_at_inputs(Builder& builder, Request& request) {
   request.y = reevaluation.evaluate(request.y);
 }
 
-void emit_gradient(Builder& builder, const Node& node) {
+void emit_gradient(Builder& builder, Dataflow& flow, const Node& node) {
   Request request = read_request(builder, node);
   const bool forward_values =
       std::equal(request.at.begin(), request.at.end(), node.references.begin(),
                  [](Val at, ValueId named) { return at.id() == named; });
-  if (!forward_values) evaluate_at_inputs(builder, request);
+  if (!forward_values) evaluate_at_inputs(builder, flow, request);
   std::vector<Val> derivatives(request.xs.size());
   if (differentiable(request.y.type())) {
     const Val seed = full_like(request.y, 1);
-    derivatives = backward(builder, {&request.y, 1}, {&seed, 1}, request.xs, request.zs);
+    derivatives = backward(builder, flow, {&request.y, 1}, {&seed, 1}, request.xs, request.zs);
   }
   for (std::size_t i = 0; i < node.outputs.size(); ++i) {
     if (node.outputs[i] == no_value) continue;
@@ -167,6 +167,7 @@ Graph expand_graph(Graph graph, const Catalogue& catalogue, bool derivatives) {
     graph.values.reserve(graph.values.size() + derivative_room * count);
   }
   Builder builder(graph, catalogue);
+  Dataflow flow(graph);
   builder.set_expand([&, derivatives](const Node& node) {
     return node.op->bind == nullptr ||
            (derivatives && lacks_derivative(node) && !is_constant(node, graph, named));
@@ -174,13 +175,13 @@ Graph expand_graph(Graph graph, const Catalogue& catalogue, bool derivatives) {
   const auto append = [&](Node& node) {
     for (Subgraph& subgraph : node.subgraphs) {
       Graph inner = *subgraph.graph;
-      OuterPath path(graph, inner, subgraph.captures);
+      OuterPath path(graph, flow, inner, subgraph.captures);
       inner = expand_graph(std::move(inner), catalogue, derivatives);
       path.remove_from(inner);
       subgraph.graph = std::make_shared<Graph>(std::move(inner));
     }
     if (node.op == &gradient_op) {
-      with_context([&] { emit_gradient(builder, node); },
+      with_context([&] { emit_gradient(builder, flow, node); },
                    [&] { return describe(node, builder.graph()); });
     } else {
       builder.append(std::move(node));

@@ -1,6 +1,7 @@
 #include "autodiff/outer_path.h"
 
 #include <algorithm>
+#include <unordered_set>
 #include <utility>
 
 #include "autodiff/expand.h"
@@ -36,14 +37,12 @@ std::vector<bool> named_values(const Graph& graph) {
 
 }  // namespace
 
-OuterPath::OuterPath(Graph& outer, Graph& inner, std::vector<ValueId>& captures)
-    : outer_(&outer),
-      inner_(&inner),
-      captures_(&captures),
-      inner_of_(outer.values.size(), no_value) {
+OuterPath::OuterPath(Graph& outer, Dataflow& flow, Graph& inner, std::vector<ValueId>& captures)
+    : outer_(&outer), flow_(&flow), inner_(&inner), captures_(&captures) {
+  if (!has_gradient(inner)) return;
   const std::size_t formals = inner.inputs.size() - captures.size();
   for (std::size_t i = 0; i < captures.size(); ++i) {
-    inner_of_[index(captures[i])] = inner.inputs[formals + i];
+    inner_of_[captures[i]] = inner.inputs[formals + i];
   }
   const auto positions = between(captures);
   if (positions.empty()) return;
@@ -53,34 +52,44 @@ OuterPath::OuterPath(Graph& outer, Graph& inner, std::vector<ValueId>& captures)
 }
 
 // The outer nodes on a path from a named value to a captured one.
-std::vector<std::size_t> OuterPath::between(const std::vector<ValueId>& captures) const {
+std::vector<std::size_t> OuterPath::between(const std::vector<ValueId>& captures) {
   const auto named = named_values(*inner_);
-  std::vector<bool> depends(outer_->values.size());
-  std::vector<bool> needed(outer_->values.size());
+  std::unordered_set<ValueId> depends;
+  std::vector<ValueId> xs;
   for (const ValueId id : captures) {
-    depends[index(id)] = named[index(inner_of_[index(id)])];
-    needed[index(id)] = true;
+    if (!named[index(inner_of_[id])]) continue;
+    depends.insert(id);
+    xs.push_back(id);
   }
-  const auto any = [](std::span<const ValueId> ids, const std::vector<bool>& marked) {
-    return std::any_of(ids.begin(), ids.end(),
-                       [&](ValueId id) { return id != no_value && marked[index(id)]; });
+  if (xs.empty()) return {};
+  const auto candidates = flow_->between(
+      xs, captures, [](ValueId) { return false; }, [](const Node&, std::size_t) { return true; });
+  const auto any = [](std::span<const ValueId> ids, const std::unordered_set<ValueId>& marked) {
+    return std::any_of(ids.begin(), ids.end(), [&](ValueId id) { return marked.contains(id); });
   };
-  std::vector<bool> follows(outer_->nodes.size());
-  for (std::size_t i = 0; i < follows.size(); ++i) {
-    const Node& node = outer_->nodes[i];
-    follows[i] = any(node.all_inputs(), depends);
+  std::vector<std::size_t> following;
+  for (const std::size_t position : candidates) {
+    const Node& node = outer_->nodes[position];
+    const auto inputs = node.all_inputs();
+    if (!std::any_of(inputs.begin(), inputs.end(),
+                     [&](ValueId id) { return id != no_value && depends.contains(id); })) {
+      continue;
+    }
+    following.push_back(position);
     for (const ValueId id : node.outputs) {
-      if (follows[i] && id != no_value) depends[index(id)] = true;
+      if (id != no_value) depends.insert(id);
     }
   }
+  // Without those whose results only nodes beside the path read.
+  std::unordered_set<ValueId> needed(captures.begin(), captures.end());
   std::vector<std::size_t> positions;
-  for (std::size_t i = follows.size(); i-- > 0;) {
-    const Node& node = outer_->nodes[i];
-    if (!follows[i] || !any(node.outputs, needed)) continue;
+  for (std::size_t k = following.size(); k-- > 0;) {
+    const Node& node = outer_->nodes[following[k]];
+    if (!any(node.outputs, needed)) continue;
     for (const ValueId id : node.all_inputs()) {
-      if (id != no_value) needed[index(id)] = true;
+      if (id != no_value) needed.insert(id);
     }
-    positions.push_back(i);
+    positions.push_back(following[k]);
   }
   std::reverse(positions.begin(), positions.end());
   return positions;
@@ -94,7 +103,7 @@ void OuterPath::capture(Graph& inner, ValueId id, ValueId outer) {
 // The inner value that stands for an outer one, captured if there was none.
 ValueId OuterPath::inside(ValueId outer) {
   if (outer == no_value) return no_value;
-  ValueId& id = inner_of_[index(outer)];
+  ValueId& id = inner_of_.try_emplace(outer, no_value).first->second;
   if (id != no_value) return id;
   const GraphValue& value = (*outer_)[outer];
   id = inner_->add_temporary(value.name, value.type);
@@ -113,10 +122,11 @@ void OuterPath::add_copy(std::size_t position) {
   for (ValueId& id : node.outputs) {
     if (id == no_value) continue;
     const ValueId outer = id;
-    id = inner_of_[index(outer)];
+    ValueId& known = inner_of_.try_emplace(outer, no_value).first->second;
+    id = known;
     if (id == no_value) {
       const GraphValue& value = (*outer_)[outer];
-      id = inner_of_[index(outer)] = inner_->add_temporary(value.name, value.type);
+      id = known = inner_->add_temporary(value.name, value.type);
       continue;
     }
     // A copy computes the value now; it is no longer captured.
@@ -143,6 +153,7 @@ void OuterPath::remove_from(Graph& expanded) {
       }
       capture(expanded, id, outputs[k]);
     }
+    flow_->refresh(copies_[i].outer);
   }
   expanded.nodes.erase(expanded.nodes.begin(),
                        expanded.nodes.begin() + static_cast<std::ptrdiff_t>(copies_.size()));

@@ -25,24 +25,13 @@ ValueId Reevaluation::replacement(ValueId id) const {
   return found == replacements_.end() ? id : found->second;
 }
 
-std::vector<std::size_t> Reevaluation::nodes_needed_for(Val y) const {
-  const Graph& graph = builder_->graph();
-  std::vector<bool> wanted(graph.values.size());
-  wanted[static_cast<std::size_t>(y.id())] = true;
-  std::vector<std::size_t> needed;
-  for (std::size_t i = graph.nodes.size(); i-- > 0;) {
-    const Node& node = graph.nodes[i];
-    const bool is_needed = std::any_of(node.outputs.begin(), node.outputs.end(), [&](ValueId id) {
-      return id != no_value && wanted[static_cast<std::size_t>(id)];
-    });
-    if (!is_needed) continue;
-    needed.push_back(i);
-    for (const ValueId id : node.all_inputs()) {
-      if (id != no_value) wanted[static_cast<std::size_t>(id)] = true;
-    }
-  }
-  std::reverse(needed.begin(), needed.end());
-  return needed;
+std::vector<std::size_t> Reevaluation::nodes_needed_for(Val y) {
+  std::vector<ValueId> named;
+  for (const auto& [id, at] : values_) named.push_back(id);
+  const ValueId result = y.id();
+  return flow_->between(
+      named, {&result, 1}, [](ValueId) { return false; },
+      [](const Node&, std::size_t) { return true; });
 }
 
 void Reevaluation::copy_if_affected(Node node) {

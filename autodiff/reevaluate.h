@@ -5,6 +5,7 @@
 #include <set>
 #include <vector>
 
+#include "autodiff/dataflow.h"
 #include "graph/contract/builder.h"
 
 namespace ondine::autodiff {
@@ -13,7 +14,7 @@ namespace ondine::autodiff {
 // replaced tensor are shared.
 class Reevaluation {
  public:
-  explicit Reevaluation(graph::Builder& builder) : builder_(&builder) {}
+  Reevaluation(graph::Builder& builder, Dataflow& flow) : builder_(&builder), flow_(&flow) {}
 
   // Replaces `named` by a new value equal to `at` and returns that. Returns the previous one when a
   // tensor is replaced by the same value twice.
@@ -23,10 +24,11 @@ class Reevaluation {
 
  private:
   graph::ValueId replacement(graph::ValueId id) const;
-  std::vector<std::size_t> nodes_needed_for(graph::Val y) const;  // positions, in order
+  std::vector<std::size_t> nodes_needed_for(graph::Val y);  // positions, in order
   void copy_if_affected(graph::Node node);
 
   graph::Builder* builder_;
+  Dataflow* flow_;
   std::map<graph::ValueId, graph::ValueId> replacements_;
   std::set<graph::ValueId> replaced_;
   std::map<graph::ValueId, graph::ValueId> values_;  // of each named tensor

@@ -22,15 +22,17 @@ void save_checkpoint(FileSystem& files, const std::filesystem::path& path,
                      const Checkpoint& checkpoint) {
   with_context(
       [&] {
-        atomic_write(files, path.string(), [&](Sink& sink) { encode_checkpoint(checkpoint, sink); },
+        atomic_write(files, follow_link(path.string()),
+                     [&](Sink& sink) { encode_checkpoint(checkpoint, sink); },
                      {.keep_previous = true});
       },
       [&] { return cat("checkpoint ", quoted(path.string())); });
 }
 
-LoadedCheckpoint load_checkpoint(FileSystem& files, const std::filesystem::path& path,
+LoadedCheckpoint load_checkpoint(FileSystem& files, const std::filesystem::path& given,
                                  const std::optional<ExpectedModel>& expected,
                                  const Limits& limits) {
+  const std::filesystem::path path = follow_link(given.string());
   const std::string previous = previous_generation(path.string());
   try {
     return {load_generation(files, path.string(), expected, limits), path, ""};

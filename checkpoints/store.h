@@ -1,4 +1,5 @@
-// Checkpoints on disk: two generations, PATH and PATH.prev.
+// Checkpoints on disk: two generations, PATH and PATH.prev. Of a symbolic link, PATH is what it
+// points to, so that both generations lie in one folder.
 #pragma once
 
 #include <filesystem>
@@ -21,11 +22,11 @@ struct LoadedCheckpoint {
   std::string note;            // why PATH was not used; empty if it was
 };
 
-// The newest complete generation. Falls back to PATH.prev when PATH is missing, unreadable or
-// damaged, but not when PATH is intact and unsuitable (another model, a newer format, a limit):
-// that would lose steps silently. When neither can be loaded, throws the error of PATH with both
-// reasons.
-LoadedCheckpoint load_checkpoint(FileSystem& files, const std::filesystem::path& path,
+// The newest complete generation of `given`. Falls back to PATH.prev when PATH is missing,
+// unreadable or damaged, but not when PATH is intact and unsuitable (another model, a newer format,
+// a limit): that would lose steps silently. When neither can be loaded, throws the error of PATH
+// with both reasons.
+LoadedCheckpoint load_checkpoint(FileSystem& files, const std::filesystem::path& given,
                                  const std::optional<ExpectedModel>& expected = {},
                                  const Limits& limits = {});
 

@@ -3,6 +3,8 @@
 #include <array>
 #include <charconv>
 
+#include "core/printable.h"
+
 namespace ondine {
 
 void message::append(std::string& out, double value) {
@@ -18,19 +20,17 @@ void message::append_integer(std::string& out, std::uint64_t value) {
 
 std::string quoted(std::string_view text) {
   constexpr std::size_t longest = 120;
-  constexpr std::string_view hex = "0123456789abcdef";
   std::string out = "'";
-  for (const char c : text.substr(0, longest)) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7f || c == '\'' || c == '\\') {
-      out += "\\x";
-      out += hex[byte >> 4];
-      out += hex[byte & 15];
-    } else {
-      out += c;
-    }
+  std::string_view rest = text;
+  while (!rest.empty() && text.size() - rest.size() < longest) {
+    NextCharacter character = next_character(rest);
+    // A letter is not cut.
+    if (text.size() - rest.size() + character.bytes > longest) break;
+    if (rest[0] == '\'' || rest[0] == '\\') character.is_shown = false;
+    append_printable(out, rest, character);
+    rest.remove_prefix(character.bytes);
   }
-  if (text.size() > longest) out += cat("...(", text.size(), " bytes)");
+  if (!rest.empty()) out += cat("...(", text.size(), " bytes)");
   return out + "'";
 }
 

@@ -28,6 +28,20 @@ void spin(T& value, Done&& done) {
   for (int i = 0; i < spins && !done(seen.load(std::memory_order_relaxed)); ++i) relax();
 }
 
+// What the threads of a pool call for each chunk: the body, stopped as its caller is.
+struct Job {
+  void* body;
+  void (*call)(void*, std::int64_t, std::int64_t);
+  const Stop* stop;
+
+  static void run(void* job, std::int64_t first, std::int64_t last) {
+    const Job& self = *static_cast<const Job*>(job);
+    const ActingFor caller(self.stop);
+    check_stop();
+    self.call(self.body, first, last);
+  }
+};
+
 }  // namespace
 
 ThreadPool::ThreadPool(int threads) {
@@ -64,10 +78,11 @@ void ThreadPool::run(std::int64_t n, std::int64_t grain, const void* body, Call 
     }
     return;
   }
+  Job job{function, call, current_stop()};
   {
     const std::lock_guard lock(mutex_);
-    body_ = function;
-    call_ = call;
+    body_ = &job;
+    call_ = Job::run;
     n_ = n;
     grain_ = grain;
     next_.store(0, std::memory_order_relaxed);
@@ -89,7 +104,6 @@ void ThreadPool::drain() {
     const auto first = next_.fetch_add(grain_, std::memory_order_relaxed);
     if (first >= n_) return;
     try {
-      check_stop();
       call_(body_, first, std::min(n_, first + grain_));
     } catch (...) {
       const std::lock_guard lock(mutex_);

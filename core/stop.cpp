@@ -22,6 +22,23 @@ StopScope::StopScope(Stop stop) noexcept : stop_(stop), outer_(innermost) { inne
 
 StopScope::~StopScope() { innermost = outer_; }
 
+const Stop* current_stop() noexcept { return innermost; }
+
+ActingFor::ActingFor(const Stop* stop) noexcept : own_(innermost) { innermost = stop; }
+
+ActingFor::~ActingFor() { innermost = own_; }
+
+namespace detail {
+
+constinit thread_local std::int64_t work_left = work_between_looks;
+
+void look() {
+  work_left = work_between_looks;
+  check_stop();
+}
+
+}  // namespace detail
+
 void check_stop() {
   if (innermost != nullptr) innermost->check();
 }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include "core/budget.h"
 #include "core/checked.h"
@@ -136,7 +137,12 @@ void Tensor::compute() const noexcept {
 }
 
 std::size_t Tensor::bytes() const {
-  return static_cast<std::size_t>(checked_mul(size(), static_cast<std::int64_t>(size_of(dtype_))));
+  const std::int64_t bytes = checked_mul(size(), static_cast<std::int64_t>(size_of(dtype_)));
+  // Where addresses have 32 bits.
+  if (!std::in_range<std::size_t>(bytes)) {
+    fail(ErrorCode::limit, "a tensor of ", bytes, " bytes is larger than the address space");
+  }
+  return static_cast<std::size_t>(bytes);
 }
 
 Tensor Tensor::reshaped(const Shape& shape) const {

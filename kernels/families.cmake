@@ -81,9 +81,9 @@ ondine_family(pool KNOWS common)
 ondine_family(loss KNOWS norm)
 # Attention (attention_primitive.h).
 ondine_family(attention KNOWS matmul reduce)
-ondine_family(recurrent KNOWS matmul elementwise)
+ondine_family(recurrent KNOWS quantize elementwise)
 # com.microsoft, composed of the operators above (contrib.h).
-ondine_family(contrib KNOWS attention conv pool)
+ondine_family(contrib KNOWS attention conv pool recurrent)
 
 # What knows all of them: the list of operators.
 set(_all core graph kernels/operators.h kernels/operators.inc kernels/catalogue.h)

@@ -31,11 +31,11 @@ void save_model(FileSystem& files, const graph::ModelDef& model, const std::file
   const ArenaMessage<onnx::ModelProto> proto;
   export_model(model, exporter, *proto);
   // Data before the model, so that no model ever lacks its data.
-  const std::string data_file = write_external_file(files, file, exporter);
+  write_external_file(files, file, exporter);
   const auto bytes = leftovers.put_back(encode(*proto));
   atomic_write(files, file.string(), [&](Sink& sink) { sink.write(bytes); });
   try {
-    remove_external_files(files, file, data_file);
+    remove_temporary_data(files, file);
   } catch (const std::bad_alloc&) {
     // The model is complete; the next export removes left-over files.
   }

@@ -38,22 +38,21 @@ void add_entry(onnx::TensorProto& tensor, const char* key, const std::string& va
   entry.set_value(value);
 }
 
-// NAME.<16 digits>.data, optionally followed by the suffix of a temporary file.
-bool is_data_file(std::string_view model, std::string_view name) {
+// NAME.<16 digits>.data.ondine-tmp-...: a temporary file of a data file.
+bool is_temporary_data(std::string_view model, std::string_view name) {
   if (!name.starts_with(model)) return false;
   name.remove_prefix(model.size());
-  if (name.size() < 1 + hash_digits + suffix.size() || name[0] != '.') return false;
+  if (name.size() < 1 + hash_digits || name[0] != '.') return false;
   const auto hash = name.substr(1, hash_digits);
   if (hash.find_first_not_of("0123456789abcdef") != std::string_view::npos) return false;
-  name.remove_prefix(1 + hash_digits);
-  return name == suffix || name.starts_with(".data.ondine-tmp-");
+  return name.substr(1 + hash_digits).starts_with(cat(suffix, ".ondine-tmp-"));
 }
 
 }  // namespace
 
-std::string write_external_file(FileSystem& files, const std::filesystem::path& model,
-                                Exporter& exporter) {
-  if (exporter.external.empty()) return {};
+void write_external_file(FileSystem& files, const std::filesystem::path& model,
+                         Exporter& exporter) {
+  if (exporter.external.empty()) return;
   Sha1 sha1;
   lay_out(
       exporter.external, [&](std::span<const std::byte> bytes) { sha1.update(bytes); },
@@ -72,16 +71,14 @@ std::string write_external_file(FileSystem& files, const std::filesystem::path& 
     lay_out(
         exporter.external, [&](std::span<const std::byte> bytes) { sink.write(bytes); }, place);
   });
-  return name;
 }
 
-void remove_external_files(FileSystem& files, const std::filesystem::path& model,
-                           const std::string& keep) {
+void remove_temporary_data(FileSystem& files, const std::filesystem::path& model) {
   const std::string folder = model.has_parent_path() ? model.parent_path().string() : ".";
   std::vector<std::string> names;
   if (files.list(folder, names).error != 0) return;
   for (const auto& name : names) {
-    if (name == keep || !is_data_file(model.filename().string(), name)) continue;
+    if (!is_temporary_data(model.filename().string(), name)) continue;
     const std::string path = folder + "/" + name;
     std::string held_name = path;
     const IoResult locked = files.lock(path);  // a living writer holds the lock of its file

@@ -53,7 +53,8 @@ bool is_sized(const Type& type, const Type& declared) {
   if (!declared.dims) return true;
   if (!type.dims || type.dims->size() != declared.dims->size()) return false;
   for (std::size_t axis = 0; axis < declared.dims->size(); ++axis) {
-    if ((*declared.dims)[axis].is_symbolic() && !(*type.dims)[axis].known()) return false;
+    const Dim wanted = (*declared.dims)[axis];
+    if ((wanted.is_symbolic() || wanted.known()) && !(*type.dims)[axis].known()) return false;
   }
   return true;
 }
@@ -145,6 +146,13 @@ void Call::check_dims(KeptPlan& kept) const {
     warn_of_outputs(kept);
   } else {
     for (std::size_t i = 0; i < names_.size(); ++i) check(outputs_[i], names_[i], declared_[i]);
+    // The sizes that outputs give hold for what is fed, too.
+    for (const ValueId id : graph_->inputs) {
+      const GraphValue& input = (*graph_)[id];
+      const bool is_read = kept.plan->buffer_of[static_cast<std::size_t>(id)] != no_buffer;
+      if (is_read && input.declared->element)
+        kept.unsized.push_back({id, input.name, *input.declared});
+    }
   }
   for (const PlannedNode& planned : kept.plan->nodes) check_subgraphs(*planned.node, sizes);
 }
@@ -251,11 +259,13 @@ ExecutorLease::ExecutorLease(ExecutorLease&&) noexcept = default;
 
 void ExecutorLease::check_dims() const {
   if (kept_->unsized.empty()) return;
+  // All tensors give their sizes before elements of sequences are compared with them.
   DimSizes sizes = *kept_->sizes;
   for (const auto& [id, name, declared] : kept_->unsized) {
-    const Value value = executor_->value(id);
-    sizes.check("value", name, value, declared);
-    sizes.check_elements("value", name, value, declared);
+    sizes.check("value", name, executor_->value(id), declared);
+  }
+  for (const auto& [id, name, declared] : kept_->unsized) {
+    sizes.check_elements("value", name, executor_->value(id), declared);
   }
 }
 

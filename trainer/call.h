@@ -21,6 +21,7 @@
 
 namespace ondine::trainer {
 
+class OutputMemory;
 struct Function;
 
 // The environment of calls, shared by all calls of a model.
@@ -35,6 +36,7 @@ struct Runtime {
   std::uint64_t state_bytes = 0;                       // of one version of all variables
   std::shared_ptr<MemoryBudget> budget;
   std::unique_ptr<ArenaPool> arenas = std::make_unique<ArenaPool>();
+  std::shared_ptr<OutputMemory> outputs;  // of results that a call makes
   std::shared_ptr<KeptPlans> plans = std::make_shared<KeptPlans>();
   std::unique_ptr<ThreadPool> pool;
   // Takes what contradicts the declared outputs; null where that is an error.

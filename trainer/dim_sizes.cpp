@@ -6,6 +6,17 @@ namespace ondine::trainer {
 
 using namespace graph;  // NOLINT
 
+namespace {
+
+void check_rank(std::string_view what, const std::string& name, const Type& declared,
+                std::size_t rank) {
+  if (declared.dims->size() == rank) return;
+  fail(ErrorCode::mismatch, what, " ", quoted(name), " has rank ", rank, ", the model declares ",
+       declared.dims->size());
+}
+
+}  // namespace
+
 DimSizes::DimSizes(const Symbols& symbols, const DimClasses& classes) noexcept
     : symbols_(&symbols), classes_(&classes) {
   few_.fill(-1);
@@ -39,22 +50,29 @@ void DimSizes::check(std::string_view what, const std::string& name, const Type&
   const bool optional = declared.kind == TypeKind::optional && declared.element && actual.element;
   if (optional) return check(what, name, *actual.element, *declared.element);
   if (!declared.dims || !actual.dims) return;
-  for (std::size_t axis = 0; axis < declared.dims->size() && axis < actual.dims->size(); ++axis) {
+  check_rank(what, name, declared, actual.dims->size());
+  for (std::size_t axis = 0; axis < declared.dims->size(); ++axis) {
     const Dim size = (*actual.dims)[axis];
-    if (size.known()) check_dim(what, name, (*declared.dims)[axis], size.size(), Given::gives);
+    if (size.known())
+      check_dim(what, name, axis, (*declared.dims)[axis], size.size(), Given::gives);
   }
 }
 
 void DimSizes::check_tensor(std::string_view what, const std::string& name, const Shape& shape,
                             const Type& declared, Given given) {
   if (!declared.dims) return;
-  for (std::size_t axis = 0; axis < declared.dims->size() && axis < shape.rank(); ++axis) {
-    check_dim(what, name, (*declared.dims)[axis], shape[axis], given);
+  check_rank(what, name, declared, shape.rank());
+  for (std::size_t axis = 0; axis < declared.dims->size(); ++axis) {
+    check_dim(what, name, axis, (*declared.dims)[axis], shape[axis], given);
   }
 }
 
-void DimSizes::check_dim(std::string_view what, const std::string& name, Dim declared,
-                         std::int64_t actual, Given given) {
+void DimSizes::check_dim(std::string_view what, const std::string& name, std::size_t axis,
+                         Dim declared, std::int64_t actual, Given given) {
+  if (declared.known() && declared.size() != actual) {
+    fail(ErrorCode::mismatch, what, " ", quoted(name), " has ", actual, " along axis ", axis,
+         ", the model declares ", declared.size());
+  }
   if (!declared.is_symbolic()) return;
   const std::int64_t fixed = classes_->size(declared.symbol());
   std::int64_t& known = size_of(classes_->representative(declared.symbol()));

@@ -20,7 +20,8 @@ class DimSizes {
   DimSizes(const graph::Symbols& symbols, const graph::DimClasses& classes) noexcept;
 
   // Throw Error(mismatch) naming the value, by `what` ("input", "value") and name, when a variable
-  // of the declared type has another size already. What optionals hold counts too.
+  // of the declared type has another size already, and when the value has not the declared rank or
+  // fixed dims. What optionals hold counts too.
   void check(std::string_view what, const std::string& name, const Value& value,
              const graph::Type& declared);
   void check(std::string_view what, const std::string& name, const graph::Type& actual,
@@ -35,8 +36,8 @@ class DimSizes {
 
   void check_tensor(std::string_view what, const std::string& name, const Shape& shape,
                     const graph::Type& declared, Given given);
-  void check_dim(std::string_view what, const std::string& name, graph::Dim declared,
-                 std::int64_t actual, Given given);
+  void check_dim(std::string_view what, const std::string& name, std::size_t axis,
+                 graph::Dim declared, std::int64_t actual, Given given);
   std::int64_t& size_of(std::size_t symbol);
 
   const graph::Symbols* symbols_;

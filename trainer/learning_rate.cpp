@@ -7,12 +7,13 @@
 #include "core/message.h"
 #include "core/out_of_memory.h"
 #include "core/to_doubles.h"
+#include "graph/record/training_entries.h"
 #include "trainer/model_impl.h"
 
 namespace ondine {
 namespace {
 
-constexpr std::string_view property = "ondine.learning_rate";
+constexpr std::string_view property = graph::entry::learning_rate;
 constexpr std::string_view training_domain = "ai.onnx.preview.training";
 
 // The values that optimizers of the algorithm read as R, before casts.

@@ -14,6 +14,7 @@
 #include "graph/ir/fingerprint.h"
 #include "graph/training/combine.h"
 #include "trainer/exec/first_nonfinite.h"
+#include "trainer/exec/output_memory.h"
 #include "trainer/load_checked.h"
 #include "trainer/model_impl.h"
 
@@ -60,6 +61,7 @@ std::unique_ptr<Model::Impl> Model::Impl::make(graph::ModelDef def, const LoadOp
     impl->runtime.state_bytes += initial.bytes() + graph::text_bytes(initial);
   }
   impl->runtime.budget = std::make_shared<MemoryBudget>(options.limits.arena_bytes);
+  impl->runtime.outputs = std::make_shared<trainer::OutputMemory>(impl->runtime.budget);
   impl->runtime.pool = std::make_unique<ThreadPool>(options.threads);
   return_freed_memory();
   return impl;
@@ -217,6 +219,7 @@ void set_committed(const trainer::Function& step, trainer::StateStore& state, bo
 void Model::Impl::run_step(std::span<const NamedValue> feeds, std::size_t algorithm,
                            std::span<NamedValue> results) {
   const trainer::Function& step = require_algorithm(algorithm).step;
+  runtime.outputs->drop();
   nonfinite.clear();
   fetch_names.resize(results.size());
   for (std::size_t i = 0; i < results.size(); ++i) fetch_names[i] = results[i].first;

@@ -1,6 +1,7 @@
 #include "core/message.h"
 #include "core/out_of_memory.h"
 #include "core/stop.h"
+#include "trainer/exec/output_memory.h"
 #include "trainer/model_impl.h"
 
 namespace ondine {
@@ -36,6 +37,18 @@ std::vector<trainer::Variable> Model::Impl::variables() const {
 
 Results Model::Impl::evaluate(const trainer::Function& function, Feeds feeds,
                               std::span<const std::string> names) const {
+  try {
+    return evaluate_once(function, feeds, names);
+  } catch (const Error& error) {
+    // What was kept of earlier results may be what the call lacks.
+    if (error.code() != ErrorCode::limit || !runtime.outputs->drop()) throw;
+  }
+  return evaluate_once(function, feeds, names);
+}
+
+Results Model::Impl::evaluate_once(const trainer::Function& function, Feeds feeds,
+                                   std::span<const std::string> names) const {
+  runtime.outputs->begin_call();
   trainer::Call& selected = function.call(names, runtime);
   graph::CallState call = call_state(steps);
   const auto present = state.read();
@@ -46,8 +59,9 @@ Results Model::Impl::evaluate(const trainer::Function& function, Feeds feeds,
   executor.check_dims();
   NamedValues results;
   for (std::size_t i = 0; i < names.size(); ++i) {
-    results.emplace_back(names[i], Value());
-    store_result(results.back().second, executor->value(selected.output(i)));
+    const Value value = executor->value(selected.output(i));
+    results.emplace_back(names[i],
+                         value.is_tensor() ? Value(runtime.outputs->copy(value.tensor())) : value);
   }
   return Results(std::move(results));
 }

@@ -8,6 +8,8 @@
 #include "core/files/file.h"
 #include "core/message.h"
 #include "core/out_of_memory.h"
+#include "graph/record/record.h"
+#include "graph/record/training_entries.h"
 #include "graph/training/prepare/held.h"
 #include "graph/training/prepare/names.h"
 #include "graph/training/quantize/hoist_quantization.h"
@@ -53,11 +55,28 @@ Properties copy_of(const Properties& properties) {
   return copy;
 }
 
+// The data record that the checkpoint was written with.
+std::optional<DataRecord> take_record(Properties& properties, const std::string& file) {
+  std::optional<DataRecord> record;
+  for (const auto& [name, property] : properties) {
+    const auto* text = std::get_if<std::string>(&property);
+    if (name != graph::record_key || text == nullptr) continue;
+    record = with_context([&] { return graph::from_json(*text); },
+                          [&] { return cat("checkpoint ", quoted(file), ", data record"); });
+  }
+  std::erase_if(properties, [](const auto& one) { return one.first == graph::record_key; });
+  return record;
+}
+
 }  // namespace
 
 void Model::save_checkpoint(const std::filesystem::path& file, const TrainingCursor& cursor,
                             const Properties& properties) const {
   guard_memory("save the checkpoint", [&] {
+    for (const auto& [name, property] : properties) {
+      if (name != graph::record_key) continue;
+      fail(ErrorCode::mismatch, "the property ", quoted(name), " is that of the data record");
+    }
     Checkpoint checkpoint;
     checkpoint.fingerprint = impl_->fingerprint();
     checkpoint.library_version = version();
@@ -74,6 +93,10 @@ void Model::save_checkpoint(const std::filesystem::path& file, const TrainingCur
     checkpoint.algorithm_steps = impl_->algorithm_steps;
     checkpoint.cursor = cursor;
     checkpoint.properties = copy_of(properties);
+    if (graph::has_record(impl_->def.metadata)) {
+      checkpoint.properties.emplace_back(graph::record_key,
+                                         graph::to_json(graph::read_record(impl_->def.metadata)));
+    }
     PosixFileSystem files;
     ondine::save_checkpoint(files, file, checkpoint);
   });
@@ -102,9 +125,11 @@ RestoreReport Model::restore_checkpoint(const std::filesystem::path& file) {
       }
       impl_->set_next(index, variable.value);
     }
+    const auto record = take_record(checkpoint.properties, loaded.file.string());
     RestoreReport report{loaded.file, loaded.note, checkpoint.cursor,
                          std::move(checkpoint.properties)};
     impl_->state.commit();
+    if (record) graph::write_record(impl_->def.metadata, *record);
     impl_->seed = checkpoint.random_seed;
     impl_->steps = checkpoint.step;
     impl_->algorithm_steps = std::move(checkpoint.algorithm_steps);
@@ -141,7 +166,7 @@ graph::ModelDef Model::Impl::for_inference() const {
   result.training.clear();
   graph::lower_weights(result.graph);
   const auto aware = std::find_if(result.metadata.begin(), result.metadata.end(),
-                                  [](const auto& one) { return one.first == "ondine.qat"; });
+                                  [](const auto& one) { return one.first == graph::entry::qat; });
   if (aware != result.metadata.end()) {
     const bool is_unsigned = aware->second == to_string(DType::uint8);
     graph::store_integer_weights(result.graph, is_unsigned ? DType::uint8 : DType::int8);
@@ -158,9 +183,8 @@ graph::ModelDef Model::Impl::for_inference() const {
     return import.domain == training_domain && !uses_domain(result, training_domain);
   });
   std::erase_if(result.metadata, [](const auto& property) {
-    return graph::one_of(property.first, {"ondine.learning_rate", "ondine.accumulate",
-                                          "ondine.averaged", "ondine.averages", "ondine.qat",
-                                          "ondine.schedule", "ondine.scheduled_rate"});
+    return std::find(graph::entry::all.begin(), graph::entry::all.end(), property.first) !=
+           graph::entry::all.end();
   });
   return result;
 }

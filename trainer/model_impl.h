@@ -16,6 +16,8 @@
 
 namespace ondine {
 
+struct DataRecord;
+
 struct ONDINE_HIDDEN Model::Impl {
   graph::ModelDef def;
   Leftovers leftovers;  // of the file that `def` is from
@@ -78,6 +80,8 @@ struct ONDINE_HIDDEN Model::Impl {
   // A model that trains makes it on first use.
   const trainer::Inference& inference() const;
   std::vector<trainer::Variable> variables() const;  // of the state
+  Results evaluate_once(const trainer::Function& function, Feeds feeds,
+                        std::span<const std::string> names) const;
   Results evaluate(const trainer::Function& function, Feeds feeds,
                    std::span<const std::string> names) const;
   // Reuses the memory of `result` if its type matches.
@@ -119,6 +123,7 @@ struct ModelAccess {
   static void require_finite(Model& model, bool on) { model.impl_->require_finite = on; }
   // Why the last step failed for a result that is not finite; empty if it did not.
   static const std::string& nonfinite(const Model& model) { return model.impl_->nonfinite; }
+  static void set_record(Model& model, const DataRecord& record);
   static void set_metadata(Model& model, const std::string& key, std::string text) {
     std::erase_if(model.impl_->def.metadata, [&](const auto& one) { return one.first == key; });
     model.impl_->def.metadata.emplace_back(key, std::move(text));

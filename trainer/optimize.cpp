@@ -49,10 +49,9 @@ void fuse(graph::Graph& graph, const graph::PassContext& context,
 graph::PassContext folding(const LoadOptions& options) {
   graph::PassContext context;
   context.fold_bytes = options.limits.fold_bytes;
-  Limits narrow = options.limits;
-  narrow.einsum_points = std::min(narrow.einsum_points, narrow.fold_bytes);
-  context.evaluate = [narrow](const graph::Node& node, const graph::Graph& owner) {
-    return graph::evaluate_node(node, owner, narrow);
+  context.evaluate = [limits = options.limits](const graph::Node& node, const graph::Graph& owner) {
+    return graph::evaluate_node(node, owner,
+                                graph::folding_limits(node, owner, limits, limits.fold_bytes));
   };
   return context;
 }

@@ -69,7 +69,8 @@ Model prepare_checked(trainer::CheckedModel checked, const PrepareOptions& optio
   PrepareReport made = write_training(checked.def, options, load);
   Model model = ModelAccess::make(std::move(checked), load);
   model.initialize(load.seed);
-  made.warnings = model.warnings();
+  const std::vector<std::string> found = model.warnings();
+  made.warnings.insert(made.warnings.end(), found.begin(), found.end());
   if (report != nullptr) *report = std::move(made);
   return model;
 }
@@ -149,7 +150,8 @@ PrepareReport prepare(const std::filesystem::path& input, const std::filesystem:
           return_freed_memory();
           // Differentiates a step as loading will, so that an operator without derivative is
           // reported before the model is written.
-          report.warnings = std::move(checked.warnings);
+          report.warnings.insert(report.warnings.end(), checked.warnings.begin(),
+                                 checked.warnings.end());
           const std::vector<std::string> found = trainer::check_assembly(model, load);
           report.warnings.insert(report.warnings.end(), found.begin(), found.end());
           return_freed_memory();

@@ -137,7 +137,7 @@ class Temporary {
       // Copied before there are handles to lose.
       std::string file_name = name;
       std::string lock_name = name;
-      const IoResult created = files_.create(name);
+      const IoResult created = files_.create(name, target_);
       if (created.error == EEXIST) continue;
       require_io(created, "create", name);
       path_ = std::move(name);
@@ -176,11 +176,31 @@ class Temporary {
 
 std::string previous_generation(const std::string& path) { return path + ".prev"; }
 
+std::string follow_link(const std::string& path) {
+  std::filesystem::path at = path;
+  for (int links = 0; links < 40; ++links) {
+    std::error_code error;
+    const std::filesystem::path next = std::filesystem::read_symlink(at, error);
+    if (error) return at.string();  // no link
+    at = at.parent_path() / next;
+  }
+  fail(ErrorCode::io, quoted(path), " is a symbolic link that leads to no file");
+}
+
 void require_replaceable(const std::string& path) {
   std::error_code ignored;
   if (std::filesystem::is_other(std::filesystem::symlink_status(path, ignored))) {
     fail(ErrorCode::io, "cannot write ", quoted(path), ": it is a device, a pipe or a socket");
   }
+}
+
+void require_writable(FileSystem& files, const std::string& path) {
+  require_replaceable(path);
+  const std::string probe = temporary_name(path);
+  const IoResult created = files.create(probe, path);
+  if (created.error != 0) fail_io("write", path, created.error);
+  files.close(created.value);
+  files.remove(probe);
 }
 
 void atomic_write(FileSystem& files, const std::string& path,

@@ -26,8 +26,9 @@ class FileSystem {
   using Handle = std::int64_t;
   virtual ~FileSystem() = default;
 
-  // A new empty file for writing. EEXIST when the name is taken.
-  virtual IoResult create(const std::string& path) = 0;
+  // A new empty file for writing, with the mode of the file `like` where there is one (and its
+  // owner and group, as far as the process may give them). EEXIST when the name is taken.
+  virtual IoResult create(const std::string& path, const std::string& like) = 0;
   // A regular file for reading. EINVAL for a device, pipe or socket.
   virtual IoResult open(const std::string& path) = 0;
   // A handle that keeps others from locking the file until it is closed or its process ends.
@@ -54,7 +55,7 @@ class FileSystem {
 
 class PosixFileSystem final : public FileSystem {
  public:
-  IoResult create(const std::string& path) override;
+  IoResult create(const std::string& path, const std::string& like) override;
   IoResult open(const std::string& path) override;
   IoResult lock(const std::string& path) override;
   IoResult write(Handle handle, std::span<const std::byte> bytes) override;

@@ -35,15 +35,41 @@ IoResult close_with(IoResult opened, int error) {
   return {0, error};
 }
 
+constexpr mode_t permission_bits = 0777;
+
+// Owner, group and mode of another file. A group that cannot be kept may do no more than others.
+void adopt(int fd, const struct stat& facts) {
+  struct stat own {};
+  if (::fstat(fd, &own) != 0) return;
+  mode_t mode = facts.st_mode & permission_bits;
+  const bool differs = own.st_uid != facts.st_uid || own.st_gid != facts.st_gid;
+  const auto keep_owner = static_cast<uid_t>(-1);
+  if (differs && ::fchown(fd, facts.st_uid, facts.st_gid) != 0 && own.st_gid != facts.st_gid &&
+      ::fchown(fd, keep_owner, facts.st_gid) != 0) {
+    mode &= ~mode_t{S_IRWXG} | (mode & S_IRWXO) << 3;
+  }
+  // A file system without modes refuses; the file is then no wider than it was created.
+  ::fchmod(fd, mode);
+}
+
 // Above this some systems refuse a single call.
 constexpr std::size_t largest_call = std::size_t{1} << 30;
 
 }  // namespace
 
-IoResult PosixFileSystem::create(const std::string& path) {
-  return outcome([&] {
-    return ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+IoResult PosixFileSystem::create(const std::string& path, const std::string& like) {
+  struct stat facts {};
+  const bool known = ::stat(like.c_str(), &facts) == 0 && S_ISREG(facts.st_mode);
+  // Never wider than the end, also while the file is empty.
+  const mode_t mode = known ? facts.st_mode & permission_bits : 0666;
+  const IoResult created = outcome([&] {
+    return ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
   });
+  // A link is replaced, not followed: what it points to only narrows the mode.
+  struct stat named {};
+  const bool replaces = known && ::lstat(like.c_str(), &named) == 0 && S_ISREG(named.st_mode);
+  if (replaces && created.error == 0) adopt(descriptor(created.value), facts);
+  return created;
 }
 
 IoResult PosixFileSystem::open(const std::string& path) {
@@ -57,15 +83,21 @@ IoResult PosixFileSystem::open(const std::string& path) {
 }
 
 IoResult PosixFileSystem::lock(const std::string& path) {
-  const IoResult opened = open_for_reading(path, O_NOFOLLOW);
+  // NFS locks only what is open for writing.
+  IoResult opened =
+      outcome([&] { return ::open(path.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW); });
+  if (opened.error == EACCES || opened.error == EROFS) opened = open_for_reading(path, O_NOFOLLOW);
   if (opened.error != 0) return opened;
   const int fd = descriptor(opened.value);
   const IoResult locked = outcome([&] { return ::flock(fd, LOCK_EX | LOCK_NB); });
   if (locked.error != 0) return close_with(opened, locked.error);
   struct stat facts {};
+  struct stat named {};
   if (::fstat(fd, &facts) != 0) return close_with(opened, errno);
-  if (facts.st_nlink == 0) return close_with(opened, ENOENT);  // removed before it was locked
-  return opened;
+  // Removed, or removed and made anew, before it was locked.
+  const bool same = ::lstat(path.c_str(), &named) == 0 && named.st_dev == facts.st_dev &&
+                    named.st_ino == facts.st_ino;
+  return same ? opened : close_with(opened, ENOENT);
 }
 
 IoResult PosixFileSystem::write(Handle handle, std::span<const std::byte> bytes) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "graph/contract/added_versions.h"
 #include "graph/contract/opsets.h"
 #include "graph/contract/signature.h"
 #include "graph/ir/walk.h"
@@ -12,7 +13,8 @@ namespace {
 
 const Signature* signature_of(const NodeDef& node, const Opsets& opsets) {
   const auto version = opsets.version(node.domain);
-  return version ? find_signature(node.domain, node.op, *version) : nullptr;
+  if (!version) return nullptr;
+  return find_signature(node.domain, node.op, defining_version(node.domain, node.op, *version));
 }
 
 bool needs(const Signature* signature, const std::string& name) {

@@ -1,6 +1,10 @@
 // Gradient nodes: the tensors that their attributes name.
+#include <algorithm>
+#include <limits>
+#include <unordered_map>
 #include <unordered_set>
 
+#include "core/stop.h"
 #include "graph/check/rules.h"
 #include "graph/ir/walk.h"
 
@@ -8,7 +12,7 @@ namespace ondine::graph {
 namespace {
 
 // Bounds the search for dependences between the xs, over all Gradient nodes of a model.
-constexpr std::uint64_t max_steps = 50'000'000;
+constexpr std::uint64_t max_steps = 20'000'000;
 
 const std::vector<std::string>& names(const NodeDef& node, std::string_view attribute) {
   static const std::vector<std::string> none;
@@ -37,6 +41,62 @@ void add_free_names(const GraphDef& subgraph, std::vector<std::string_view>& out
   for (const auto name : read) {
     if (!inner.contains(name)) out.push_back(name);
   }
+}
+
+// Appends the names on which output `name` of a node depends.
+void add_names_before(const NodeDef& node, std::string_view name, CheckContext& context,
+                      std::vector<std::string_view>& out);
+
+// The inputs of a function on which its output `name` depends.
+const std::vector<std::size_t>& inputs_behind(std::size_t function, std::string_view name,
+                                              CheckContext& context) {
+  const auto [entry, is_new] = context.function_flow.try_emplace({function, name});
+  if (!is_new) return entry->second;  // also of a function that calls itself, an error of its own
+  const FunctionDef& def = context.functions[function];
+  std::unordered_map<std::string_view, const NodeDef*> makers;
+  for (const auto& node : def.nodes) {
+    for (const auto& output : node.outputs) makers.emplace(output, &node);
+  }
+  std::unordered_set<std::string_view> visited{name};
+  std::vector<std::string_view> pending{name};
+  while (!pending.empty() && context.gradient_steps <= max_steps) {
+    const std::string_view one = pending.back();
+    pending.pop_back();
+    const auto maker = makers.find(one);
+    if (maker == makers.end()) continue;
+    std::vector<std::string_view> before;
+    add_names_before(*maker->second, one, context, before);
+    for (const auto input : before) {
+      if (visited.insert(input).second) pending.push_back(input);
+    }
+  }
+  std::vector<std::size_t> inputs;
+  for (std::size_t i = 0; i < def.inputs.size(); ++i) {
+    if (visited.contains(def.inputs[i])) inputs.push_back(i);
+  }
+  return context.function_flow[{function, name}] = std::move(inputs);
+}
+
+void add_names_before(const NodeDef& node, std::string_view name, CheckContext& context,
+                      std::vector<std::string_view>& out) {
+  const std::size_t before = out.size();
+  if (const auto called = context.functions.find(node)) {
+    const FunctionDef& function = context.functions[*called];
+    const auto at = std::find(node.outputs.begin(), node.outputs.end(), name);
+    const auto index = static_cast<std::size_t>(at - node.outputs.begin());
+    if (index < function.outputs.size()) {
+      for (const std::size_t i : inputs_behind(*called, function.outputs[index], context)) {
+        if (i < node.inputs.size()) out.push_back(node.inputs[i]);
+      }
+    }
+  } else {
+    out.insert(out.end(), node.inputs.begin(), node.inputs.end());
+    for_each_subgraph(node, [&](const Attribute&, const GraphDef& subgraph) {
+      add_free_names(subgraph, out, context.gradient_steps);
+    });
+  }
+  context.gradient_steps += out.size() - before + 1;
+  checkpoint(64 * static_cast<std::int64_t>(out.size() - before + 1));
 }
 
 class GradientCheck {
@@ -98,30 +158,28 @@ class GradientCheck {
     }
   }
 
-  // "Variables that can be generated from inputs cannot be included": none of xs lies before
-  // another one, and no tensor that is differentiated or held lies before one of zs.
+  // "Variables that can be generated from inputs cannot be included": no tensor that is
+  // differentiated or held lies behind another one.
   void check_independent() {
-    check_before("xs", xs_, {&xs_});
-    check_before("zs", zs_, {&xs_, &zs_});
+    check_before("xs", xs_);
+    check_before("zs", zs_);
   }
 
-  // Goes back from all of `roots` at once; none of `others` may be found. Calls of functions are
-  // not followed, for what they connect shows only when they are inlined.
-  void check_before(std::string_view attribute, const std::vector<std::string>& roots,
-                    std::initializer_list<const std::vector<std::string>*> others) {
-    std::unordered_map<std::string_view, std::string_view> origin;  // visited name -> one of xs
+  // Goes back from all of `roots` at once; none of the tensors that the node names may be found.
+  void check_before(std::string_view attribute, const std::vector<std::string>& roots) {
+    std::unordered_map<std::string_view, std::string_view> origin;  // visited name -> one of roots
     std::vector<std::string_view> pending;
     std::unordered_set<const NodeDef*> done;
     std::uint64_t& steps = site_.context.gradient_steps;
+    const std::uint32_t first = first_read();
     const auto expand = [&](std::string_view name, std::string_view from) {
       const auto* found = scope_.find(name);
       if (found == nullptr || found->node == nullptr || steps > max_steps) return;
-      if (!done.insert(found->node).second || site_.context.functions.find(*found->node)) return;
-      std::vector<std::string_view> before(found->node->inputs.begin(), found->node->inputs.end());
-      for_each_subgraph(*found->node, [&](const Attribute&, const GraphDef& subgraph) {
-        add_free_names(subgraph, before, steps);
-      });
-      steps += before.size() + 1;
+      if (found->made < first) return;  // nothing named was read before
+      const bool calls = site_.context.functions.find(*found->node).has_value();
+      if (!calls && !done.insert(found->node).second) return;
+      std::vector<std::string_view> before;
+      add_names_before(*found->node, name, site_.context, before);
       for (const auto input : before) {
         if (origin.emplace(input, from).second) pending.push_back(input);
       }
@@ -136,17 +194,28 @@ class GradientCheck {
       site_.add(ErrorCode::limit, describe(node_),
                 " names tensors that depend on too many values to check");
     }
-    for (const auto* list : others) {
+    for (const auto* list : {&xs_, &zs_}) {
       for (const auto& other : *list) {
         const auto found = origin.find(other);
         if (found == origin.end()) continue;
         site_.reject(node_, "names ", quoted(std::string(found->second)), " in ", attribute,
                      ", which depends on ", quoted(other),
-                     list != &roots      ? " in xs"
+                     list != &roots      ? list == &xs_ ? " in xs" : " in zs"
                      : attribute == "xs" ? ", another x"
                                          : ", another z");
       }
     }
+  }
+
+  // The first node that reads a tensor that this one names.
+  std::uint32_t first_read() const {
+    std::uint32_t first = std::numeric_limits<std::uint32_t>::max();
+    for (const auto* list : {&xs_, &zs_}) {
+      for (const auto& name : *list) {
+        if (const auto* found = scope_.find(name)) first = std::min(first, found->first_read);
+      }
+    }
+    return first;
   }
 
   const NodeDef& node_;

@@ -1,6 +1,8 @@
 // The names of a graph: definitions, order and shadowing.
+#include <algorithm>
 #include <unordered_map>
 
+#include "core/stop.h"
 #include "graph/check/rules.h"
 #include "graph/ir/walk.h"
 
@@ -134,7 +136,9 @@ class GraphCheck {
   void check_output(const ValueDef& output) const {
     if (output.name.empty()) return reject("a graph output has no name");
     check_port(output, "graph output", role_ == GraphRole::main);
-    if (scope_.find(output.name) == nullptr) {
+    if (const auto* found = scope_.find(output.name)) {
+      found->first_read = std::min(found->first_read, site_.context.nodes);
+    } else {
       reject("graph output ", quoted(output.name), " is not defined");
     }
   }
@@ -152,6 +156,8 @@ class NodesCheck {
 
   void run() {
     for (const auto& node : nodes_) {
+      checkpoint(1024);
+      ++site_.context.nodes;
       for (const auto& input : node.inputs) check_read(node, input);
       check_node(node, scope_, site_);
       for_each_subgraph(node, [&](const Attribute& attribute, const GraphDef& subgraph) {
@@ -167,7 +173,11 @@ class NodesCheck {
 
  private:
   void check_read(const NodeDef& node, const std::string& name) {
-    if (name.empty() || scope_.find(name) != nullptr) return;
+    if (name.empty()) return;
+    if (const auto* found = scope_.find(name)) {
+      found->first_read = std::min(found->first_read, site_.context.nodes);
+      return;
+    }
     if (const NodeDef* later = defined_later(name)) {
       site_.reject(node, "reads ", quoted(name), " before ", describe(*later), " defines it");
     } else {
@@ -192,7 +202,9 @@ class NodesCheck {
       site_.reject(node, "defines ", quoted(name), ", the name of ", describe(*other), where);
       return;
     }
-    scope_.define(name).node = &node;
+    Scope::Definition& defined = scope_.define(name);
+    defined.node = &node;
+    defined.made = site_.context.nodes;
   }
 
   const std::vector<NodeDef>& nodes_;

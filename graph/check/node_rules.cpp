@@ -1,6 +1,8 @@
 // Checks a node against the signature of its operator.
 #include "graph/check/rules.h"
 
+#include "graph/contract/added_versions.h"
+
 namespace ondine::graph {
 namespace {
 
@@ -79,7 +81,8 @@ void check_operator(const NodeDef& node, std::int64_t version, const Scope& scop
                 ", which is internal to the library: a model cannot use it");
     return;
   }
-  if (!available || (signature == nullptr && standard_has(domain, node.op))) {
+  if (!available || (signature == nullptr && standard_has(domain, node.op) &&
+                     !is_added(domain, node.op, version))) {
     site.context.missing.add(site.environment.function_index, domain, node.op, version,
                              describe(node) + within(site.location));
   }
@@ -103,7 +106,8 @@ void check_node(const NodeDef& node, const Scope& scope, const Site& site) {
   if (const auto function = site.context.functions.find(node)) {
     check_call(node, *function, site);
   } else if (version) {
-    check_operator(node, *version, scope, site);
+    check_operator(node, defining_version(canonical_domain(node.domain), node.op, *version), scope,
+                   site);
   }
 }
 

@@ -1,6 +1,7 @@
 // The rules that check_structure applies, one subject per file. Internal to graph/check.
 #pragma once
 
+#include <map>
 #include <set>
 
 #include "graph/check/function_attributes.h"
@@ -23,7 +24,10 @@ struct CheckContext {
   MissingOperators missing = {};
   FunctionAttributes function_attributes = {};
   std::set<std::string_view> device_configurations = {};
+  std::uint32_t nodes = 0;           // checked so far
   std::uint64_t gradient_steps = 0;  // names visited for Gradient nodes so far, bounded
+  // Of functions on a path of a Gradient: the inputs on which an output depends.
+  std::map<std::pair<std::size_t, std::string_view>, std::vector<std::size_t>> function_flow = {};
 };
 
 // Shared by all nodes of the model's graphs, or by all nodes of one function.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string_view>
 
 #include "graph/ir/document.h"
@@ -19,6 +20,10 @@ class Scope {
     const SparseTensorDef* sparse = nullptr;
     const NodeDef* node = nullptr;
     bool formal = false;  // an input of a function
+    // Numbers of nodes, in the order in which they are checked: the last one that was before the
+    // name was defined, and the first one that reads it.
+    std::uint32_t made = 0;
+    mutable std::uint32_t first_read = std::numeric_limits<std::uint32_t>::max();
 
     bool has_value() const noexcept { return initializer != nullptr || sparse != nullptr; }
   };

@@ -1,8 +1,20 @@
 #include "graph/evaluate/evaluate_node.h"
 
+#include <algorithm>
+
 #include "graph/evaluate/graph_runner.h"
 
 namespace ondine::graph {
+
+Limits folding_limits(const Node& node, const Graph& graph, Limits limits,
+                      std::uint64_t fold_bytes) {
+  limits.einsum_points = std::min(limits.einsum_points, fold_bytes);
+  const bool makes_text = std::any_of(node.outputs.begin(), node.outputs.end(), [&](ValueId id) {
+    return id != no_value && graph[id].type.dtype == DType::string;
+  });
+  if (makes_text) limits.arena_bytes = std::min(limits.arena_bytes, fold_bytes);
+  return limits;
+}
 
 std::vector<Tensor> evaluate_node(const Node& node, const Graph& graph, const Limits& limits) {
   Graph single;

@@ -23,6 +23,20 @@ std::int64_t longest_text(const Value& value) {
   return longest;
 }
 
+// Whether a value is, or holds, the tensor with these elements.
+bool holds(const Value& value, const void* elements) {
+  switch (value.kind()) {
+    case Value::Kind::none:
+    case Value::Kind::sparse_tensor:
+      return false;
+    case Value::Kind::tensor:
+      return value.tensor().data() == elements;
+    default:
+      return std::any_of(value.elements().begin(), value.elements().end(),
+                         [&](const Value& element) { return holds(element, elements); });
+  }
+}
+
 // Bytes allocated outside the string object.
 std::uint64_t heap_bytes(const std::string& text) {
   return text.capacity() > std::string().capacity() ? text.capacity() + 1 : 0;
@@ -53,8 +67,7 @@ void charge_new_text(std::span<const Value> inputs, std::span<Value> outputs,
     if (!output.is_tensor() || output.tensor().dtype() != DType::string || !budget) continue;
     const Tensor strings = output.tensor();
     const bool passed_through = std::any_of(inputs.begin(), inputs.end(), [&](const Value& input) {
-      const bool plain = input.kind() == Value::Kind::none || input.is_tensor();
-      return !plain || (input.is_tensor() && input.tensor().data() == strings.data());
+      return holds(input, strings.data());
     });
     if (passed_through) continue;
     const std::uint64_t bytes = text_bytes(strings);

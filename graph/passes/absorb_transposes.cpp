@@ -24,8 +24,8 @@ bool is_matrix(const Graph& graph, ValueId id) {
 void flip(Attributes& attributes, const char* name) {
   for (Attribute& attribute : attributes) {
     if (attribute.name != name) continue;
-    auto& value = std::get<std::int64_t>(attribute.data);
-    value = value == 0 ? 1 : 0;
+    const auto* value = std::get_if<std::int64_t>(&attribute.data);
+    attribute = Attribute(name, std::int64_t{value == nullptr || *value == 0 ? 1 : 0});
     return;
   }
   attributes.emplace_back(name, std::int64_t{1});

@@ -233,12 +233,11 @@ void Reshaper::make_view(Node& node, ValueId value) const {
   node.attributes = {{"allowzero", std::int64_t{1}}};
 }
 
-bool interleave_heads(Graph& graph, const Pass& pass, const PassContext& context) {
-  return fuse_inserting(graph, pass, context,
-                        [&](Node& node, const Uses& uses, std::vector<Node>& before) {
-                          return is_transpose(node, {0, 2, 1, 3}) &&
-                                 Interleaver(graph, *context.catalogue, uses).fuse(node, before);
-                        });
+bool interleave_heads(Graph& graph, const PassContext& context) {
+  return fuse_own_inserting(graph, [&](Node& node, const Uses& uses, std::vector<Node>& before) {
+    return is_transpose(node, {0, 2, 1, 3}) &&
+           Interleaver(graph, *context.catalogue, uses).fuse(node, before);
+  });
 }
 
 }  // namespace ondine::graph

@@ -39,6 +39,6 @@ class Reshaper {
   const OpDef* op_;
 };
 
-bool interleave_heads(Graph& graph, const Pass& pass, const PassContext& context);
+bool interleave_heads(Graph& graph, const PassContext& context);
 
 }  // namespace ondine::graph

@@ -144,11 +144,11 @@ class Reader {
 
 }  // namespace
 
-bool read_attention_operators(Graph& graph, const Pass& pass, const PassContext& context) {
+bool read_attention_operators(Graph& graph, const PassContext& context) {
   const OpDef* attention = context.catalogue->find(ondine_domain, "ScaledAttention");
   if (attention == nullptr) return false;
   Masks masks;
-  return fuse_nodes(graph, pass, context, [&](Node& node, const Uses& uses) {
+  return fuse_own_nodes(graph, [&](Node& node, const Uses& uses) {
     return node.op->name == "Attention" && node.op->domain.empty() &&
            Reader(graph, *attention, uses, masks)(node);
   });

@@ -7,6 +7,7 @@
 #include "core/stop.h"
 #include "graph/contract/infer_node.h"
 #include "graph/contract/op_def.h"
+#include "graph/evaluate/text_bytes.h"
 #include "graph/passes/rewrite.h"
 
 namespace ondine::graph {
@@ -90,7 +91,7 @@ class Folder {
     }
   }
 
-  // Bytes of all outputs; nullopt when unknown or too many.
+  // Bytes of all outputs, without the contents of strings; nullopt when unknown or too many.
   std::optional<std::uint64_t> output_bytes(const Node& node) const {
     std::uint64_t total = 0;
     for (const ValueId id : node.outputs) {
@@ -133,6 +134,9 @@ class Folder {
     } catch (const Error&) {
       return false;  // the run that needs the node fails with the same error
     }
+    std::uint64_t text = 0;
+    for (const Tensor& result : results) text += text_bytes(result);
+    if (text > context_.fold_bytes - added_ - *bytes) return false;
     if (results.size() != node.outputs.size()) {
       fail(ErrorCode::internal, "folding ", describe(node, graph_), " returned ", results.size(),
            " values");
@@ -140,7 +144,7 @@ class Folder {
     for (std::size_t i = 0; i < results.size(); ++i) {
       if (node.outputs[i] != no_value) set_constant(node.outputs[i], std::move(results[i]));
     }
-    added_ += *bytes;
+    added_ += *bytes + text;
     return true;
   }
 

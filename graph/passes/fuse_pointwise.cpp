@@ -124,13 +124,15 @@ bool run(Graph& graph, const PassContext& context) {
   const OpDef* const pair = context.catalogue->find(ondine_domain, "PointwiseDepthwiseConv");
   const OpDef* const bottleneck = context.catalogue->find(ondine_domain, "InvertedBottleneckConv");
   if (pair == nullptr || bottleneck == nullptr) return false;
-  const auto fuse_all = [&](auto fuse, const OpDef& op) {
-    return fuse_nodes(graph, fuse_pointwise, context,
-                      [&](Node& node, const Uses& uses) { return fuse(node, graph, uses, op); });
-  };
   // In float32 packing factors before their product takes longer than storing what is between.
-  const bool chains = context.rounds_factors && fuse_all(fuse_bottleneck, *bottleneck);
-  return fuse_all(fuse_pair, *pair) || chains;
+  const bool chains =
+      context.rounds_factors && fuse_own_nodes(graph, [&](Node& node, const Uses& uses) {
+        return fuse_bottleneck(node, graph, uses, *bottleneck);
+      });
+  const bool pairs = fuse_nodes(graph, fuse_pointwise, context, [&](Node& node, const Uses& uses) {
+    return fuse_pair(node, graph, uses, *pair);
+  });
+  return pairs || chains;
 }
 
 }  // namespace

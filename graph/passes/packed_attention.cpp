@@ -111,16 +111,15 @@ class Packer {
 
 }  // namespace
 
-bool pack_operands(Graph& graph, const Pass& pass, const PassContext& context) {
+bool pack_operands(Graph& graph, const PassContext& context) {
   // What earlier steps replaced would count as readers of the parts.
   remove_dead_nodes.run(graph, context);
   const Parts parts = find_parts(graph);
-  return fuse_inserting(
-      graph, pass, context, [&](Node& node, const Uses& uses, std::vector<Node>& before) {
-        return node.op->name == "ScaledAttention" && node.op->domain == ondine_domain &&
-               NodeView(node).attr_int("interleaved", 0) != 0 &&
-               Packer(graph, *context.catalogue, uses, parts).fuse(node, before);
-      });
+  return fuse_own_inserting(graph, [&](Node& node, const Uses& uses, std::vector<Node>& before) {
+    return node.op->name == "ScaledAttention" && node.op->domain == ondine_domain &&
+           NodeView(node).attr_int("interleaved", 0) != 0 &&
+           Packer(graph, *context.catalogue, uses, parts).fuse(node, before);
+  });
 }
 
 }  // namespace ondine::graph

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "core/message.h"
+#include "core/stop.h"
 #include "graph/check/verify_graph.h"
 
 namespace ondine::graph {
@@ -52,6 +53,7 @@ std::vector<PassReport> run_passes(Graph& graph, const PassContext& context,
   for (const Pass& pass : passes.first(std::min(stop_after, passes.size()))) {
     with_context(
         [&] {
+          check_stop();
           const bool changed = pass.run(graph, context);
           if (changed) verify_graph(graph);
           reports.push_back({pass.name, changed, graph.nodes.size()});

@@ -205,10 +205,10 @@ bool run(Graph& graph, const PassContext& context) {
       [&](Node& node, const Uses& uses, std::vector<Node>& before) {
         return is_product(node) && Recognizer(graph, *context.catalogue, uses)(node, before);
       });
-  const bool read = read_attention_operators(graph, recognize_attention, context);
-  const bool turned = put_samples_first(graph, recognize_attention, context);
-  const bool interleaved = interleave_heads(graph, recognize_attention, context);
-  if (interleaved || turned) pack_operands(graph, recognize_attention, context);
+  const bool read = read_attention_operators(graph, context);
+  const bool turned = put_samples_first(graph, context);
+  const bool interleaved = interleave_heads(graph, context);
+  if (interleaved || turned) pack_operands(graph, context);
   return interleaved || turned || read || recognized;
 }
 

@@ -254,13 +254,12 @@ class SamplesFirst {
 
 }  // namespace
 
-bool put_samples_first(Graph& graph, const Pass& pass, const PassContext& context) {
+bool put_samples_first(Graph& graph, const PassContext& context) {
   const std::vector<int> shape_readers = count_shape_readers(graph);
-  return fuse_inserting(
-      graph, pass, context, [&](Node& node, const Uses& uses, std::vector<Node>& before) {
-        return is_transpose(node, {1, 0, 2}) &&
-               SamplesFirst(graph, *context.catalogue, uses, shape_readers).fuse(node, before);
-      });
+  return fuse_own_inserting(graph, [&](Node& node, const Uses& uses, std::vector<Node>& before) {
+    return is_transpose(node, {1, 0, 2}) &&
+           SamplesFirst(graph, *context.catalogue, uses, shape_readers).fuse(node, before);
+  });
 }
 
 }  // namespace ondine::graph

@@ -7,6 +7,6 @@
 namespace ondine::graph {
 
 // Replaces it by attention over rows as they come.
-bool put_samples_first(Graph& graph, const Pass& pass, const PassContext& context);
+bool put_samples_first(Graph& graph, const PassContext& context);
 
 }  // namespace ondine::graph

@@ -4,10 +4,12 @@
 
 #include "core/message.h"
 #include "core/stop.h"
+#include "graph/contract/added_versions.h"
 #include "graph/contract/infer_node.h"
 #include "graph/contract/op_def.h"
 #include "graph/contract/signature.h"
 #include "graph/evaluate/evaluate_node.h"
+#include "graph/ir/attribute_value.h"
 #include "graph/ir/declared_type.h"
 #include "graph/print/dim_names.h"
 
@@ -205,7 +207,7 @@ void Resolver::add_node(NameScope& scope, const NodeDef& def) {
     fail(ErrorCode::unsupported, "operator ", quoted(def.op), " of domain ", quoted(def.domain),
          " is not available");
   }
-  node.version = *version;
+  node.version = defining_version(domain, def.op, *version);
   for (const std::string& input : def.inputs) {
     node.inputs.push_back(input.empty() ? no_value : scope.get_argument(input));
   }
@@ -283,13 +285,13 @@ void Resolver::resolve_references(NameScope& scope, Node& node) {
   for (const char* attribute : {"xs", "zs"}) {
     const Attribute* names = ondine::graph::find(node.attributes, attribute);
     if (names == nullptr) continue;
-    for (const auto& name : std::get<std::vector<std::string>>(names->data)) {
+    for (const auto& name : value_of<std::vector<std::string>>(*names, node.op->name)) {
       node.references.push_back(scope.get(name));
     }
   }
   const Attribute* y = ondine::graph::find(node.attributes, "y");
   if (y == nullptr) fail(ErrorCode::invalid_model, "attribute 'y' is missing");
-  node.references.push_back(scope.get(std::get<std::string>(y->data)));
+  node.references.push_back(scope.get(value_of<std::string>(*y, node.op->name)));
 }
 
 std::vector<Type> Resolver::resolve_subgraph(NameScope& scope, Node& node, std::size_t index,

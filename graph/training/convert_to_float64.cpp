@@ -1,7 +1,9 @@
+#include <algorithm>
 #include <memory>
 
 #include "core/to_doubles.h"
 #include "graph/training/derivative_model.h"
+#include "graph/training/prepare/names.h"
 
 namespace ondine::graph {
 namespace {
@@ -28,15 +30,20 @@ void convert_to_float64(TypeDef& type) {
   }
 }
 
+bool is_number_of_constant(const Attribute& attribute) {
+  return attribute.name == "value_float" || attribute.name == "value_floats";
+}
+
 // A Constant with a float attribute becomes one with a tensor.
 void convert_constant(Attribute& attribute) {
   Tensor tensor;
   if (const auto* one = std::get_if<float>(&attribute.data)) {
     tensor = Tensor::scalar(static_cast<double>(*one));
+  } else if (const auto* many = std::get_if<std::vector<float>>(&attribute.data)) {
+    tensor = Tensor::of<double>({static_cast<std::int64_t>(many->size())},
+                                std::vector<double>(many->begin(), many->end()));
   } else {
-    const auto& many = std::get<std::vector<float>>(attribute.data);
-    tensor = Tensor::of<double>({static_cast<std::int64_t>(many.size())},
-                                std::vector<double>(many.begin(), many.end()));
+    return;  // it refers to an attribute of its function
   }
   attribute = Attribute("value", std::move(tensor));
 }
@@ -61,7 +68,7 @@ void convert_to_float64(NodeDef& node) {
       GraphDef copy = **subgraph;
       convert_to_float64(copy);
       *subgraph = std::make_shared<const GraphDef>(std::move(copy));
-    } else if (attribute.name == "value_float" || attribute.name == "value_floats") {
+    } else if (is_standard(node, "Constant") && is_number_of_constant(attribute)) {
       convert_constant(attribute);
     }
   }
@@ -80,12 +87,31 @@ void keep_scales(NodeDef& node, std::vector<NodeDef>& before) {
   node.inputs[scales] = cast.outputs[0];
 }
 
+// A Constant of a function whose number the call gives is converted when it runs.
+void convert_given_number(NodeDef& node, std::vector<NodeDef>& after) {
+  const bool is_given =
+      is_standard(node, "Constant") && node.outputs.size() == 1 &&
+      std::any_of(node.attributes.begin(), node.attributes.end(), [](const Attribute& one) {
+        return is_number_of_constant(one) && !one.ref->empty();
+      });
+  if (!is_given) return;
+  NodeDef& cast = after.emplace_back();
+  cast.op = "Cast";
+  cast.outputs = node.outputs;
+  node.outputs[0] += ".given";
+  cast.inputs = node.outputs;
+  cast.attributes.emplace_back("to", static_cast<std::int64_t>(DType::float64));
+}
+
 void convert_to_float64(std::vector<NodeDef>& nodes) {
   std::vector<NodeDef> converted;
   for (NodeDef& node : nodes) {
+    std::vector<NodeDef> after;
     convert_to_float64(node);
+    convert_given_number(node, after);
     keep_scales(node, converted);
     converted.push_back(std::move(node));
+    for (NodeDef& one : after) converted.push_back(std::move(one));
   }
   nodes = std::move(converted);
 }
@@ -109,6 +135,9 @@ void convert_to_float64(ModelDef& model) {
   convert_to_float64(model.graph);
   for (FunctionDef& function : model.functions) {
     convert_to_float64(function.nodes);
+    for (Attribute& one : function.defaults) {
+      if (auto* tensor = std::get_if<Boxed<Tensor>>(&one.data)) convert_to_float64(tensor->edit());
+    }
     convert_to_float64(function.value_infos);
   }
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/message.h"
+#include "graph/training/gradient_names.h"
 #include "graph/training/needed.h"
 #include "graph/training/prepare/parameters.h"
 #include "graph/training/prepare/writer.h"
@@ -46,19 +47,18 @@ DerivativeModel derivative_model(const ModelDef& model, std::size_t algorithm) {
   graph.outputs.clear();
   Names names_in_use(model);
   for (const NodeDef& node : step.nodes) {
-    if (node.op != "Gradient" || node.domain != training_domain) continue;
-    const Attribute* xs = find(node.attributes, "xs");
-    const Attribute* y = find(node.attributes, "y");
-    if (xs == nullptr || y == nullptr) continue;
-    const auto& names = std::get<std::vector<std::string>>(xs->data);
+    const auto gradient_of = gradient_names(node);
+    if (!gradient_of) continue;
+    const std::vector<std::string>& names = gradient_of->xs;
     // Gradient differentiates the sum of y; its shape need not be known.
-    const std::string& target = std::get<std::string>(y->data);
+    const std::string& target = gradient_of->y;
     const std::string sum = names_in_use.fresh(target + ".sum");
     bool has_outputs = false;
     for (std::size_t i = 0; i < names.size() && i < node.outputs.size(); ++i) {
       const InitializerDef* variable = find_initializer(graph, names[i]);
       const std::string& gradient = node.outputs[i];
-      if (variable == nullptr || gradient.empty() || node.inputs.at(i) != names[i]) continue;
+      const bool at_itself = i < node.inputs.size() && node.inputs[i] == names[i];
+      if (variable == nullptr || gradient.empty() || !at_itself) continue;
       if (!has_name(graph.inputs, names[i])) {
         graph.inputs.push_back(
             tensor_value(names[i], variable->value.dtype(), variable->value.shape()));

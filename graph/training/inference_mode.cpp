@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "graph/training/prepare/initializers.h"
 #include "graph/training/prepare/names.h"
-#include "graph/training/prepare/parameters.h"
 #include "graph/training/prepare/uses.h"
 
 namespace ondine::graph {
@@ -30,11 +30,11 @@ void batch_normalization(NodeDef& node, const Used& used) {
                 [](const Attribute& attribute) { return attribute.name == "training_mode"; });
 }
 
-void dropout(NodeDef& node, const GraphDef& graph, const Producers& producers) {
+void dropout(NodeDef& node, const InitializerIndex& initializers, const Producers& producers) {
   if (node.inputs.size() < 3) return;
   const std::string& mode = node.inputs[2];
   const NodeDef* producer = standard_producer(producers, mode);
-  const bool constant = mode.empty() || find_initializer(graph, mode) != nullptr ||
+  const bool constant = mode.empty() || initializers.find(mode) != nullptr ||
                         (producer != nullptr && one_of(producer->op, {"Constant", "Identity"}));
   if (constant) node.inputs.resize(2);
 }
@@ -48,10 +48,11 @@ void set_inference_mode(GraphDef& graph) {
   if (std::none_of(graph.nodes.begin(), graph.nodes.end(), has_mode)) return;
   const Used used = values_read(graph);
   const Producers producers = producers_of(graph);
+  const InitializerIndex initializers(graph);
   for (NodeDef& node : graph.nodes) {
     if (!node.domain.empty() || node.outputs.empty()) continue;
     if (node.op == "BatchNormalization") batch_normalization(node, used);
-    if (node.op == "Dropout") dropout(node, graph, producers);
+    if (node.op == "Dropout") dropout(node, initializers, producers);
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "graph/training/gradient_names.h"
 #include "graph/training/prepare/names.h"
 
 namespace ondine::graph {
@@ -16,6 +17,7 @@ std::set<std::string, std::less<>> remove_unneeded_nodes(GraphDef& graph) {
       continue;
     }
     for (const std::string& name : reads_of(*node)) needed.insert(name);
+    for (std::string& name : named_by_gradients(*node)) needed.insert(std::move(name));
     kept.push_back(std::move(*node));
   }
   std::reverse(kept.begin(), kept.end());

@@ -29,7 +29,8 @@ class Column;
 // written to the tensor stays in this process. Throws Error(io), Error(corrupt), Error(unsupported)
 // or Error(limit) with the file as context.
 ONDINE_API Tensor load_array(const std::filesystem::path& file, const Limits& limits = {});
-// The members of an .npz; of any other file its one array, named by the file without extensions.
+// The members of an .npz that are arrays of numbers; of any other file its one array, named by the
+// file without extensions.
 ONDINE_API NamedValues load_arrays(const std::filesystem::path& file, const Limits& limits = {});
 // Replaces the file in one step. Error(unsupported) for types that the format lacks.
 ONDINE_API void save_array(const std::filesystem::path& file, const Tensor& tensor);
@@ -45,9 +46,13 @@ struct DataSplits {
   NamedValues validation;  // may be empty
 };
 
-// Arrays of files and of all files in folders. The words train, and t10k, test, val, valid or
-// validation at the front or end of a name say where an array belongs and are cut off:
-// train-images-idx3-ubyte.gz is "images" of train, y_test.npy is "y" of validation. Throws
+// Arrays of files and of all files in folders. The words train, val (or valid, validation) and test
+// (or t10k) at the front or end of a name say where an array belongs and are cut off:
+// train-images-idx3-ubyte.gz is "images" of train, y_test.npy is "y" of validation. Arrays of test
+// are the validation part where there is none for validation, and left out elsewhere. Data of one
+// part alone is the training part. A word is part of the name, as in "test_score" beside "x", where
+// no name says train, none is there in another part too, and the arrays have as many rows as one
+// without a word. Members of an .npz that are no arrays of numbers are left out. Throws
 // Error(mismatch) when a name is there twice, or nothing is found.
 ONDINE_API DataSplits load_splits(std::span<const std::filesystem::path> places,
                                   const Limits& limits = {});
@@ -56,26 +61,46 @@ ONDINE_API DataSplits load_splits(std::span<const std::filesystem::path> places,
 ONDINE_API std::vector<std::uint64_t> shuffled(std::uint64_t n, std::uint64_t seed,
                                                std::uint64_t epoch);
 
-// Takes rows of a data set as feeds. Elements are converted to the input's type, unsigned bytes for
-// a floating point input from 0..255 to 0..1. A row fits an input when their dims, without those
-// that are 1, are the same or one of the two merges neighbouring dims of the other: [28, 28] fits
-// [1, 28, 28] and [784], but [32, 32, 3] never fits [3, 32, 32]. Labels, one integer a row, fit an
-// input [N, C] of floating point numbers too where nothing else does: as 1 at the label's position
-// and 0 elsewhere. Not thread-safe.
+// What inputs are for.
+struct FeedRoles {
+  std::vector<std::string> targets = {};  // labels, masks and the like
+  // The inputs that get unsigned bytes as 0..1, where this was decided before, as in training.
+  std::optional<std::vector<std::string>> scaled = {};
+};
+
+// Takes rows of a data set as feeds. Elements are converted to the input's type: integers to those
+// of 32 and 64 bits, all numbers to floating point ones, rounded; where nothing else fits, numbers
+// without a fraction to integers and Booleans of any type that holds all of them. A number that the
+// type cannot hold is Error(mismatch) when it is taken.
+// An array of unsigned bytes is one of images, 0..255 that become 0..1, where its rows or the
+// input's have two dims or more (those of 1 do not count), the input takes floating point numbers,
+// and some byte is above 1. Targets keep their numbers, unless the same array feeds an input as
+// images: inputs that the roles name, and inputs and arrays named label, target or mask (or in the
+// plural). So do tables. scaled() says what was decided. A row fits an input when their dims,
+// without those that are 1, are the same or one of the two merges neighbouring dims of the other:
+// [28, 28] fits [1, 28, 28] and [784], but [32, 32, 3] never fits [3, 32, 32]. Labels, one integer
+// a row, fit an input [N, C] of floating point numbers too where nothing else does: as 1 at the
+// label's position and 0 elsewhere. Not thread-safe.
 class ONDINE_API Feeder {
  public:
   // Inputs get the columns that `map` says, else that of their own name, else the only one left
   // that fits; inputs with a default may stay without. Throws Error(mismatch) naming what does not
   // fit.
-  Feeder(std::span<const PortInfo> inputs, const Dataset& data, const ArrayMap& map = {});
+  Feeder(std::span<const PortInfo> inputs, const Dataset& data, const ArrayMap& map = {},
+         const FeedRoles& roles = {});
   Feeder(std::span<const PortInfo> inputs, const NamedValues& arrays, const ArrayMap& map = {});
 
   std::uint64_t size() const noexcept { return size_; }
   // The batch size that the inputs ask for; nothing when any will do.
   std::optional<std::uint64_t> fixed_batch() const noexcept { return fixed_batch_; }
-  // Valid until the next call, which reuses the memory.
+  // Rows have the dims of their own pictures, so that each is a batch of its own.
+  bool has_own_sizes() const noexcept;
+  // Valid until the next call, which reuses the memory. Error(mismatch) for several rows with own
+  // sizes.
   std::span<const NamedValue> take(std::span<const std::uint64_t> rows);
   std::vector<std::string> inputs() const;
+  // The inputs that get the pixels of images as 0..1.
+  std::vector<std::string> scaled() const;
 
  private:
   friend class data::BatchReader;
@@ -83,8 +108,11 @@ class ONDINE_API Feeder {
     std::shared_ptr<const data::Column> column;
     DType dtype;
     std::vector<std::int64_t> row_dims;
+    bool is_scaled;
   };
-  void add(const PortInfo& input, const std::shared_ptr<const data::Column>& column);
+  void add(const PortInfo& input, const std::shared_ptr<const data::Column>& column,
+           const FeedRoles& roles);
+  void scale_alike();
 
   std::shared_ptr<const Dataset::Part> part_;
   std::uint64_t size_ = 0;
@@ -103,6 +131,7 @@ struct BatchOptions {
   // column as it is stored.
   std::vector<PortInfo> inputs = {};
   ArrayMap map = {};
+  FeedRoles roles = {};
 };
 
 class Batch {

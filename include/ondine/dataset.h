@@ -39,11 +39,33 @@ struct ImageSize {
   std::int64_t width = 0;
 };
 
+// A Resize among a model's own operators.
+struct InnerResize {
+  ImageSize size;
+  bool antialias = false;  // its filter widens where pictures shrink
+};
+
 // How recordings become rows of samples: mixed down to one channel, the mean of all.
 struct AudioOptions {
   std::int64_t rate = 0;  // samples a second of the rows; 0: those of the first recording
   double seconds = 0;     // of a row, where the model's input leaves its length open
   bool resample = true;   // recordings with another rate; else they are an error
+};
+
+// What data is opened for.
+enum class DataUse : std::uint8_t {
+  training,    // every row needs its target
+  evaluation,  // like training
+  inference,   // targets are not read, so that they may be missing or unknown
+};
+
+// Names of the columns of a table.
+struct TableColumns {
+  std::vector<std::string> features;  // in the order of "features"
+  std::string target;                 // empty: none was read
+  std::optional<double> fill = {};    // for missing numbers
+
+  friend bool operator==(const TableColumns&, const TableColumns&) = default;
 };
 
 struct DatasetOptions {
@@ -52,14 +74,27 @@ struct DatasetOptions {
   Layout layout = Layout::nchw;
   ImageFit image_fit = ImageFit::crop;
   std::optional<ImageSize> image_size = {};  // where the model's input leaves it open
-  std::string target = {};                   // column of a CSV file; empty: the last one
-  std::optional<double> fill = {};           // for missing numbers of a CSV file
+  // Of a model that resizes its pictures itself, which takes unsigned bytes of any size. Training
+  // needs batches, so that without `image_size` the reader resizes in the same way, to within half
+  // a level of 255; evaluation and inference take each picture in its own size.
+  std::optional<InnerResize> inner_resize = {};
+  DataUse use = DataUse::training;
+  std::string target = {};  // column of a CSV file; empty: the last one
+  // Columns of a CSV file that "features" holds, in this order, wherever they are in a file;
+  // columns of other names are left out, and a note names them. Empty: all but the target.
+  std::vector<std::string> features = {};
+  // With DataUse::inference, where neither `features` nor `target` are given: numbers in a row of
+  // the model's input, which tells whether the last column of a CSV file is a target. 0: unknown.
+  std::int64_t feature_count = 0;
+  std::optional<double> fill = {};  // for missing numbers of a CSV file
   // Names of the classes in the order of a model's outputs; empty: those of the training data, in
   // alphabetical order.
   std::vector<std::string> classes = {};
   // Decodes every image and recording once and leaves out those that are broken, instead of failing
   // when one of them is taken.
   bool skip_broken = false;
+  // Lists of files may name files outside their own folder, by absolute paths and "..".
+  bool outside_files = false;
   int threads = 0;  // that decode images and recordings; 0: one for each processor
   TextOptions text = {};
   AudioOptions audio = {};
@@ -75,8 +110,9 @@ struct DatasetOptions {
 class Batches;
 struct BatchOptions;
 namespace data {
+struct PartAccess;
 struct Parts;
-}
+}  // namespace data
 
 // A training part and possibly a validation part. Copies share the data; immutable, so any number
 // of threads may read.
@@ -96,7 +132,8 @@ class ONDINE_API Dataset {
   //   T], [N, 1, T] or [N, T, 1] takes the samples, in -1..1 in floating point, in -32768..32767 in
   //   int16: the first T of a recording, followed by zeros where it is shorter.
   // - .csv and .tsv files with a header whose first row names an image file in some column: the
-  //   images (paths are relative to the file's folder) and the target, as below.
+  //   images (paths are relative to the file's folder and stay below it, see outside_files) and the
+  //   target, as below.
   // - .csv and .tsv files with a header; the words that load_splits knows tell validation data.
   //   Columns "features" [N, F], the numbers of every column but the target, and the target by its
   //   name: integers, floating point numbers or, for any other text, positions in classes().
@@ -116,7 +153,7 @@ class ONDINE_API Dataset {
   static Dataset from(NamedValues train, NamedValues validation = {},
                       const DatasetOptions& options = {});
 
-  // Rows of the training part. Error(mismatch) when its columns differ.
+  // Rows of the training part; where its columns differ, of those with the most elements.
   std::uint64_t rows() const;
   bool empty() const;          // the training part has no columns
   Dataset train() const;       // without the validation part
@@ -142,15 +179,21 @@ class ONDINE_API Dataset {
   // where exactly one column has one integer a row and none is negative or above 2^20; empty
   // elsewhere.
   std::vector<std::uint64_t> class_counts() const;
+  // Name of the column of targets, where the kind of data says which it is; empty for arrays.
+  const std::string& target() const;
+  // Columns of the files that "features" and the target were read from; nothing for other data.
+  const std::optional<TableColumns>& table() const;
   // How texts of the training part were read; nothing where it has none.
   const std::optional<TextOptions>& text() const;
   // What a person should know of the training part, for example how many recordings are resampled.
   std::vector<std::string> notes() const;
-  // Columns of the training part as they are stored: name, element type and dims, the first -1.
+  // Columns of the training part with rows() rows as they are stored: name, element type and dims,
+  // the first -1.
   std::vector<PortInfo> columns() const;
 
   // The training part in batches, for example
   //   for (const Batch& batch : data.batches(32, {.seed = 1})) model.train_step(batch.feeds());
+  // None where empty(), whatever the inputs.
   Batches batches(std::uint64_t size) const;
   Batches batches(std::uint64_t size, const BatchOptions& options) const;
 
@@ -158,6 +201,7 @@ class ONDINE_API Dataset {
 
  private:
   friend class Feeder;
+  friend struct data::PartAccess;
   explicit Dataset(data::Parts parts);
   static Dataset read(std::span<const std::filesystem::path> places, const DatasetOptions& options);
   void set_reading(const DatasetOptions& options);
@@ -166,8 +210,8 @@ class ONDINE_API Dataset {
   std::shared_ptr<const Part> validation_;
 };
 
-// Samples a second that the model takes, from its metadata "ondine.sample_rate", which prepare
-// writes for a log-mel spectrogram and training for recordings; 0 where it has none.
+// Samples a second that the model takes, from its data record, where prepare writes those of a
+// log-mel spectrogram and training those of recordings; 0 where it says none.
 ONDINE_API std::int64_t sample_rate(const Model& model);
 
 }  // namespace ondine

@@ -5,6 +5,7 @@
 #include <ondine/build.h>
 #include <ondine/data.h>
 #include <ondine/data_limits.h>
+#include <ondine/data_record.h>
 #include <ondine/dataset.h>
 #include <ondine/doctor.h>
 #include <ondine/dtype.h>
@@ -24,6 +25,8 @@
 #include <ondine/precision.h>
 #include <ondine/prepare.h>
 #include <ondine/preprocess.h>
+#include <ondine/printable.h>
+#include <ondine/replace_file.h>
 #include <ondine/results.h>
 #include <ondine/schedule.h>
 #include <ondine/shape.h>

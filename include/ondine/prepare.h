@@ -191,8 +191,11 @@ struct PrepareOptions {
   std::vector<std::string> freeze = {};
   // Train only the parameters of the last layers (nodes with parameters, counted from the output).
   std::optional<std::size_t> last_layers = {};
-  // Parameters that the exporter found equal and wrote once are trained on their own again.
+  // Parameters that PyTorch's exporter merged because they were equal train on their own again
+  // where the file tells them from tied ones. `untie`: where it does not, too. `tie`: what was
+  // written once trains as one; but running statistics never do.
   bool untie = false;
+  bool tie = false;
   // Removes what follows a value and trains a new head there, whose weights initialize() draws,
   // uniform in +-1 / sqrt(fan in) unless `init` says otherwise. Its output is the first of the
   // model.
@@ -276,20 +279,18 @@ struct PrepareReport {
   // Parameters of PyTorch modules that the exporter merged, renamed or left out.
   std::vector<std::string> notes;
   std::vector<QuantizedWeight> quantized;
-  std::size_t quantized_layers = 0;   // of quantization-aware training
-  std::string schedule;               // of the learning rate, for people; empty without one
-  std::vector<std::string> warnings;  // Model::warnings() of what was written
+  std::size_t quantized_layers = 0;  // of quantization-aware training
+  std::string schedule;              // of the learning rate, for people; empty without one
+  // What was frozen for its elements or its name alone; Model::warnings() of what was written.
+  std::vector<std::string> warnings;
 };
 
 // An inference model with its training information added, ready to train: initialize(load.seed) has
 // been called. From a file, from the bytes of one, or from a loaded model with its present weights.
-// The model's metadata says "ondine.loss" (softmax-cross-entropy, soft-cross-entropy, bce, mse,
-// mae, huber, nll, bce-probabilities, kl, hinge, focal, dice, cosine, triplet, contrastive, ctc or
-// model), "ondine.prediction" (the value in the main graph that the loss reads), "ondine.label" and
-// "ondine.learning_rate" (the inputs); where labels are classes also "ondine.class_axis" (their
-// axis, from 0) and "ondine.class_axis_of" (the output or value that has this axis, from which the
-// loss found what it reads); of a new head "ondine.classes" (their number) and "ondine.class_names"
-// (one a line); with preprocessing "ondine.preprocess" (for people to read); with averages
+// The model's data record (data_record.h) says the loss (softmax-cross-entropy, soft-cross-entropy,
+// bce, mse, mae, huber, nll, bce-probabilities, kl, hinge, focal, dice, cosine, triplet,
+// contrastive, ctc or model), the trained output, the label, the class axis, the classes of a new
+// head and preprocessing. Its metadata says "ondine.learning_rate" (the input); with averages
 // "ondine.averaged" (the parameters, one a line) and "ondine.averages" (their averages, in the same
 // order); with accumulation "ondine.accumulate"; with a schedule "ondine.schedule" (for people to
 // read) and "ondine.scheduled_rate" (an output).

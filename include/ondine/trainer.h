@@ -101,10 +101,13 @@ struct TrainerOptions {
   // The run ends before the first step after this time and can be resumed.
   std::optional<std::chrono::milliseconds> max_time = {};
   // Written after each epoch and when the run is stopped; FILE.best holds the best epoch of early
-  // stopping. fit() refuses to replace a file that exists unless `resume` or `overwrite` is set.
+  // stopping. fit() refuses to replace a file that exists unless `resume`, `resume_if_exists` or
+  // `overwrite` is set. From resume() or fit() on until fit() returns, FILE.lock keeps other
+  // trainers of this and other processes from the file: theirs is an Error(mismatch).
   std::filesystem::path checkpoint = {};
   std::uint64_t checkpoint_every = 0;  // written after every N steps of an epoch too
   bool resume = false;                 // fit() begins with resume()
+  bool resume_if_exists = false;       // sets `resume` where has_checkpoint(checkpoint)
   bool overwrite = false;
   // Numbers fed to scalar inputs in every step.
   std::vector<std::pair<std::string, double>> constants = {};
@@ -235,9 +238,16 @@ ONDINE_API Evaluation evaluate(const Model& model, const Dataset& data,
 // none.
 ONDINE_API std::vector<std::string> class_names(const Model& model);
 
+// The learning rate schedule that the model was prepared with (PrepareOptions::schedule), for
+// people to read; empty where it has none.
+ONDINE_API std::string model_schedule(const Model& model);
+
 // Gives every parameter the value of its running average (PrepareOptions::average); the state of
 // the optimizer stays. Error(mismatch) for a model that keeps none.
 ONDINE_API void take_averages(Model& model);
+
+// Whether there is a checkpoint to resume: FILE, or FILE.prev alone.
+ONDINE_API bool has_checkpoint(const std::filesystem::path& file);
 
 // Error(io) unless the file could be created or replaced; leaves nothing behind.
 ONDINE_API void require_writable(const std::filesystem::path& file);
@@ -271,10 +281,16 @@ class ONDINE_API Trainer {
   // Trains on the training part until all epochs are done or something stops the run. After each
   // epoch it evaluates on the validation part as evaluate() does. When a step fails, the state of
   // the last good one is saved and the Error goes on; nothing is saved where a metric was not
-  // finite (on_nan). The names of the data's classes go into the model's metadata unless it has
-  // names; Error(mismatch) where these are the same in another order, see DatasetOptions::classes.
+  // finite (on_nan). What the data say (classes, columns, texts, sample rate, ...) goes into the
+  // model's data record (data_record.h). Error(mismatch) where the record says otherwise, and where
+  // a run resumes within an epoch of other rows; see recorded_options().
   FitReport fit(const Dataset& data);
   FitReport fit(const Dataset& training, const Dataset& validation);
+
+  // How `data` differs from what the model was trained with before, one sentence each: the rows of
+  // a run that is resumed at the start of an epoch, and the element types and scales of inputs.
+  // fit() goes on with such data.
+  std::vector<std::string> notes(const Dataset& data) const;
 
   // Means over the rows of the training part of `data`, by Model::eval_step: what the algorithm
   // computes without updates (loss, accuracy, ...), and the metrics of ondine::evaluate that are

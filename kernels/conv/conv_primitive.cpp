@@ -20,6 +20,19 @@ ConvDesc along_rows(ConvDesc desc) {
   return desc;
 }
 
+// They convolve a row of a plane, or add up a plane for the weights, without a checkpoint.
+template <class T, auto supports>
+bool supports_bounded(const ConvDesc& desc, const Kernels& kernels) {
+  constexpr double most = 1 << 28;  // multiplications
+  const ConvShape& s = desc.shape;
+  const auto real = [](const SpatialDims& dims) {
+    double product = 1;
+    for (const std::int64_t dim : dims) product *= static_cast<double>(dim);
+    return product;
+  };
+  return supports(desc, kernels) && real(s.out) * real(s.kernel) <= most;
+}
+
 }  // namespace
 
 template <class T>
@@ -33,9 +46,10 @@ std::span<const ConvEntry<T>> conv_implementations() {
       {"few_positions", &supports_few_positions<T>, &make_few_positions<T>},
       {"strided", &supports_strided<T>, &make_strided<T>},
       {"depthwise_strips", &supports_depthwise_strips<T>, &make_depthwise_strips<T>},
-      {"depthwise_channels", &supports_depthwise_channels<T>, &make_depthwise_channels<T>},
+      {"depthwise_channels", &supports_bounded<T, supports_depthwise_channels<T>>,
+       &make_depthwise_channels<T>},
       {"depthwise_3x3", &supports_depthwise_3x3<T>, &make_depthwise_3x3<T>},
-      {"depthwise_rows", &supports_depthwise_rows<T>, &make_depthwise_rows<T>},
+      {"depthwise_rows", &supports_bounded<T, supports_depthwise_rows<T>>, &make_depthwise_rows<T>},
       {"pointwise", &supports_pointwise<T>, &make_pointwise<T>},
       {"joined_columns", &supports_joined_columns<T>, &make_joined_columns<T>},
       {"im2col", &supports_im2col<T>, &make_im2col<T>},

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "core/stop.h"
 #include "graph/contract/kernel.h"
 #include "kernels/common/window/sliding_window.h"
 
@@ -61,6 +62,7 @@ void for_points(ThreadPool& pool, const DeformedColumns& c, const double* offset
           p.mask = element * c.outputs() + o;
           p.first_plane = group * (c.channels / c.groups);
           p.window_element = k;
+          checkpoint(16 + 32 * (c.channels / c.groups));
           p.output = o;
           body(p);
         }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/checked.h"
+#include "core/stop.h"
 #include "kernels/common/compute_type.h"
 #include "kernels/common/window/sliding_window.h"
 
@@ -75,6 +76,7 @@ graph::Kernel bind_image_blocks(graph::BindContext& context, const ImageBlocks& 
       for (auto plane = first; plane < last; ++plane) {
         if (to_image) std::fill_n(to + plane * blocks.pixels, blocks.pixels, C{0});
         for (std::int64_t k = 0; k < blocks.block; ++k) {
+          checkpoint(8 * blocks.count);
           for (std::int64_t b = 0; b < blocks.count; ++b) {
             const std::int64_t pixel = blocks.pixel(k, b);
             const std::int64_t column = (plane * blocks.block + k) * blocks.count + b;

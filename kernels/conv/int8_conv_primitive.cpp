@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/stop.h"
 #include "kernels/common/scratch_pool.h"
 #include "kernels/conv/algorithms/algorithm.h"
 
@@ -280,6 +281,7 @@ void Int8ConvPrimitive::run_product(const Call& call, std::int64_t task, std::by
     windows.channels = in_group_;
     windows.outside = static_cast<std::uint8_t>(call.args.zx ^ x_flip_);
     windows.flip = x_flip_;
+    checkpoint(weights_row_);
     gemm_.pack_windows(packed + p / int8_block * block_bytes, windows,
                        std::min(int8_block, tile.size - p));
   }
@@ -290,7 +292,14 @@ void Int8ConvPrimitive::run_product(const Call& call, std::int64_t task, std::by
   Int8Quantized to = quantized(call, image, channel);
   to.y += tile.first;
   const auto* const a = reinterpret_cast<const std::int8_t*>(call.weights) + channel * weights_row_;
-  gemm_.run({count, tile.size, weights_row_, a, weights_row_, packed, nullptr, 0, &to});
+  for_pieces(count, 1 + tile.size * weights_row_ / 64, [&](std::int64_t first, std::int64_t last) {
+    Int8Quantized rows = to;
+    rows.y += first * out_;
+    rows.add += first;
+    rows.scale += first;
+    gemm_.run({last - first, tile.size, weights_row_, a + first * weights_row_, weights_row_,
+               packed, nullptr, 0, &rows});
+  });
 }
 
 void Int8ConvPrimitive::run_sums(const Call& call, const Tile& tile, std::int64_t channel,
@@ -301,6 +310,7 @@ void Int8ConvPrimitive::run_sums(const Call& call, const Tile& tile, std::int64_
   if (call.ones) gemm_.run({1, tile.size, weights_row_, call.ones, 0, packed, columns, tile_});
   for (std::int64_t i = 0; i < count; i += row_block) {
     const std::int64_t rows = std::min(row_block, count - i);
+    checkpoint(rows * tile.size * weights_row_ / 64);
     const auto* const a =
         reinterpret_cast<const std::int8_t*>(call.weights) + (channel + i) * weights_row_;
     gemm_.run({rows, tile.size, weights_row_, a, weights_row_, packed, sums, tile_});
@@ -331,12 +341,16 @@ void Int8ConvPrimitive::run_rows(const Call& call, std::int64_t task) const {
   const std::int64_t channel = task % s.out_channels;
   const std::int64_t image = task / s.out_channels;
   const auto* const weights = reinterpret_cast<const std::int8_t*>(call.weights);
-  gemm_.depthwise({s.in[1], s.in[2], s.out[1], s.out[2], s.kernel[1], s.kernel[2], s.stride[1],
-                   s.stride[2], s.dilation[1], s.dilation[2], s.pad[1], s.pad[2],
-                   call.planes + (image * s.in_channels + channel / out_group_) * volume(s.in),
-                   weights + channel * weights_row_,
-                   static_cast<std::uint8_t>(call.args.zx ^ x_flip_), x_flip_,
-                   quantized(call, image, channel)});
+  for_pieces(s.out[1], 1 + s.out[2] * depth_ / 16, [&](std::int64_t first, std::int64_t last) {
+    Int8Quantized rows = quantized(call, image, channel);
+    rows.y += first * s.out[2];
+    gemm_.depthwise({s.in[1], s.in[2], last - first, s.out[2], s.kernel[1], s.kernel[2],
+                     s.stride[1], s.stride[2], s.dilation[1], s.dilation[2],
+                     s.pad[1] - first * s.stride[1], s.pad[2],
+                     call.planes + (image * s.in_channels + channel / out_group_) * volume(s.in),
+                     weights + channel * weights_row_,
+                     static_cast<std::uint8_t>(call.args.zx ^ x_flip_), x_flip_, rows});
+  });
 }
 
 }  // namespace ondine::math

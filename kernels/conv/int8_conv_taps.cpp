@@ -1,6 +1,7 @@
 // The depthwise convolutions that multiply rows of padded planes.
 #include <algorithm>
 
+#include "core/stop.h"
 #include "kernels/conv/int8_conv_primitive.h"
 
 namespace ondine::math {
@@ -23,6 +24,7 @@ void Int8ConvPrimitive::run_taps(const Call& call, std::int64_t task, std::byte*
       reinterpret_cast<const std::int32_t*>(call.weights + channel * weights_row_);
   for (; tile.first < planes_->positions(); tile.first += tile_) {
     tile.size = std::min(tile_, planes_->positions() - tile.first);
+    checkpoint(depth_ * tile.size / 8);
     gemm_.taps(sums, factors, rows, tile.first, depth_, tile.size, x_flip_);
     finish_taps(call, tile, channel, sums, bytes);
   }

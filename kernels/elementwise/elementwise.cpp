@@ -13,6 +13,8 @@ void copy_row(void* to, const void* from, std::int64_t n) {
   std::copy_n(static_cast<const T*>(from), n, static_cast<T*>(to));
 }
 
+using PutRow = void (*)(void* to, const void* from, std::int64_t n, bool repeated);
+
 // What a running kernel needs, fixed when it is bound.
 struct ElementwiseLoop {
   Broadcast broadcast;
@@ -25,12 +27,17 @@ struct ElementwiseLoop {
   std::array<std::size_t, Broadcast::max_operands> sizes{};
   std::array<ConvertRow, Broadcast::max_operands> converts{};
   bool converting = false;
+  bool joins = false;  // operands with a function in `puts` are written out
+  std::array<PutRow, Broadcast::max_operands> puts{};
   ConvertRow copy = nullptr;
   std::size_t copy_size = 0;
 
   void run(const Row& part) const { converting ? run_converted(part) : function(part); }
   void run_converted(Row part) const;
   void run_copying(Row part, void* to) const;
+  void run_run(const Row& part, std::int64_t y, void* copies) const;
+  void join_short_runs(std::span<const Shape> shapes, std::int64_t size);
+  void run_joined(const Row& whole, std::int64_t first, std::int64_t last, void* copies) const;
   void operator()(graph::KernelContext& call) const;
 };
 
@@ -86,6 +93,71 @@ void ElementwiseLoop::run_copying(Row part, void* to) const {
   }
 }
 
+void ElementwiseLoop::run_run(const Row& part, std::int64_t y, void* copies) const {
+  if (copy != nullptr) return run_copying(part, skip(copies, y, copy_size));
+  run(part);
+}
+
+// n elements from x on, or the one at x.
+template <class T>
+void put_row(void* to, const void* from, std::int64_t n, bool repeated) {
+  T* y = static_cast<T*>(to);
+  const T* x = static_cast<const T*>(from);
+  for (std::int64_t j = 0; j < n; ++j) y[j] = x[repeated ? 0 : j];
+}
+
+PutRow put_row_of(std::size_t size) {
+  if (size == 1) return &put_row<std::uint8_t>;
+  if (size == 2) return &put_row<std::uint16_t>;
+  if (size == 4) return &put_row<std::uint32_t>;
+  return size == 8 ? &put_row<std::uint64_t> : nullptr;
+}
+
+// Runs that are so short that a call of the row function costs more than joining several.
+void ElementwiseLoop::join_short_runs(std::span<const Shape> shapes, std::int64_t size) {
+  constexpr std::int64_t longest = 32;
+  std::int64_t length = 0;
+  broadcast.for_runs(
+      0, std::min(size, longest + 1),
+      [&](std::int64_t, std::int64_t n, const auto&) { length = std::max(length, n); });
+  if (length > longest || size < 4 * length) return;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (put_row_of(sizes[i]) == nullptr) return;
+    const bool whole = shapes[i].size() == size || shapes[i].size() == 1;
+    if (!whole) puts[i] = put_row_of(sizes[i]);
+  }
+  joins = true;
+}
+
+// Operands that are broadcast are written out for several runs at a time.
+void ElementwiseLoop::run_joined(const Row& whole, std::int64_t first, std::int64_t last,
+                                 void* copies) const {
+  constexpr std::int64_t joined = 512;  // elements
+  alignas(64) std::byte buffers[Broadcast::max_operands][joined * sizeof(double)];
+  for (; first < last; first += joined) {
+    const std::int64_t end = std::min(last, first + joined);
+    broadcast.for_runs(first, end, [&](std::int64_t y, std::int64_t n, const auto& x) {
+      for (std::size_t i = 0; i < count; ++i) {
+        if (puts[i] == nullptr) continue;
+        puts[i](skip(static_cast<void*>(buffers[i]), y - first, sizes[i]),
+                skip(whole.x[i], x[i], sizes[i]), n, whole.repeated[i]);
+      }
+    });
+    Row part = whole;
+    part.n = end - first;
+    part.y = skip(whole.y, first, out_size);
+    for (std::size_t i = 0; i < count; ++i) {
+      part.repeated[i] = whole.repeated[i] && puts[i] == nullptr;
+      if (puts[i] != nullptr) {
+        part.x[i] = buffers[i];
+      } else if (!part.repeated[i]) {
+        part.x[i] = skip(whole.x[i], first, sizes[i]);
+      }
+    }
+    run_run(part, first, copies);
+  }
+}
+
 void ElementwiseLoop::operator()(graph::KernelContext& call) const {
   Row whole = row;
   whole.y = call.out<void>(0);
@@ -93,16 +165,13 @@ void ElementwiseLoop::operator()(graph::KernelContext& call) const {
   for (std::size_t i = 0; i < count; ++i) whole.x[i] = call.in<void>(inputs[i]);
   call.pool().for_chunks(
       broadcast.size(), elementwise_grain, [&](std::int64_t first, std::int64_t last) {
+        if (joins) return run_joined(whole, first, last, copies);
         broadcast.for_runs(first, last, [&](std::int64_t y, std::int64_t n, const auto& x) {
           Row part = whole;
           part.n = n;
           part.y = skip(whole.y, y, out_size);
           for (std::size_t i = 0; i < count; ++i) part.x[i] = skip(whole.x[i], x[i], sizes[i]);
-          if (copy != nullptr) {
-            run_copying(part, skip(copies, y, copy_size));
-          } else {
-            run(part);
-          }
+          run_run(part, y, copies);
         });
       });
 }
@@ -131,6 +200,7 @@ Kernel elementwise(const graph::BindContext& context, const Elementwise& what) {
     walk->converts[i] = operand.convert;
     walk->converting = walk->converting || operand.convert != nullptr;
   }
+  walk->join_short_runs(shapes, what.out.size());
   return [walk](graph::KernelContext& call) { (*walk)(call); };
 }
 

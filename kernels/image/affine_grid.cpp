@@ -1,6 +1,7 @@
 // affine_grid.cpp — grid[n, p] = theta[n] (p, 1), p being the points of an image with the last axis
 // first, from -1 to 1: over the pixels' outer edges, or with align_corners over their centres.
 // AffineGridGrad (ai.ondine): dgrid -> dtheta; each is the other's derivative.
+#include "core/stop.h"
 #include "kernels/common/compute_type.h"
 #include "kernels/common/infer_checks.h"
 #include "kernels/common/integer_parameters.h"
@@ -57,6 +58,7 @@ Kernel bind(BindContext& context) {
     call.pool().for_chunks(batch, 1, [&](std::int64_t first, std::int64_t last) {
       for (auto n = first; n < last; ++n) {
         for (std::int64_t p = 0; p < points; ++p) {
+          checkpoint(32);
           double at[4];
           homogeneous(grid, align_corners, p, at);
           for (std::int64_t i = 0; i < axes; ++i) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/parallel.h"
+#include "core/stop.h"
 #include "graph/contract/node_view.h"
 
 namespace ondine::kernels {
@@ -69,6 +70,7 @@ void for_pixels(const Sampling& sampling, const SampledDims& e, const double* at
     t[axis] = taps(sampling, at[e.axes - 1 - axis], e.in[axis]);
     combinations *= t[axis].count;
   }
+  checkpoint(combinations * (32 + 2 * e.channels));
   for (int k = 0; k < combinations; ++k) {
     int rest = k;
     SampledPixel pixel{0, 1, {1, 1, 1}, {}};

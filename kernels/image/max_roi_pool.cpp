@@ -2,6 +2,7 @@
 // MaxRoiPoolGrad (ai.ondine): (dy, x, rois) -> dx. Regions have no derivative.
 #include <cmath>
 
+#include "core/stop.h"
 #include "kernels/common/compute_type.h"
 #include "kernels/common/infer_checks.h"
 #include "kernels/common/op.h"
@@ -56,7 +57,9 @@ std::int64_t max_pixel(const PoolMode& mode, const Regions& r, const double* roi
   const Span y = cell_span(roi[2], roi[4], cell / r.columns, r.rows, mode.scale, r.height);
   const Span x = cell_span(roi[1], roi[3], cell % r.columns, r.columns, mode.scale, r.width);
   std::int64_t best = -1;
+  checkpoint(32);
   for (std::int64_t i = y.first; i < y.last; ++i) {
+    checkpoint(x.last - x.first);
     for (std::int64_t j = x.first; j < x.last; ++j) {
       const std::int64_t pixel = i * r.width + j;
       if (best < 0 || plane[pixel] > plane[best]) best = pixel;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/stop.h"
 #include "kernels/common/infer_checks.h"
 #include "kernels/common/kernel_output.h"
 #include "kernels/common/op.h"
@@ -83,16 +84,20 @@ Kernel bind(BindContext& context) {
       const float* score = call.in<float>(1) + at * count;
       order.clear();
       kept.clear();
-      for (std::int64_t i = 0; i < count; ++i) {
-        if (has_score ? score[i] > least : score[i] == score[i]) order.push_back(i);
-      }
-      std::stable_sort(order.begin(), order.end(),
-                       [&](std::int64_t a, std::int64_t b) { return score[a] > score[b]; });
+      for_pieces(count, 4, [&](std::int64_t first, std::int64_t last) {
+        for (auto i = first; i < last; ++i) {
+          if (has_score ? score[i] > least : score[i] == score[i]) order.push_back(i);
+        }
+      });
+      const auto better = [&](std::int64_t a, std::int64_t b) { return score[a] > score[b]; };
+      sort_checked(count, better,
+                   [&](const auto& less) { std::stable_sort(order.begin(), order.end(), less); });
       for (const std::int64_t i : order) {
         if (static_cast<std::int64_t>(kept.size()) >= max_boxes) break;
+        checkpoint(4 * static_cast<std::int64_t>(kept.size()) + 16);
         const Box box = read_box(boxes + i * 4, centre);
         if (std::any_of(kept.begin(), kept.end(),
-                        [&](const Box& better) { return overlap(better, box, iou); })) {
+                        [&](const Box& other) { return overlap(other, box, iou); })) {
           continue;
         }
         kept.push_back(box);

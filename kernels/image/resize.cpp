@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "core/stop.h"
 #include "kernels/common/compute_type.h"
 #include "kernels/common/expansion.h"
 #include "kernels/common/integer_parameters.h"
@@ -62,6 +63,7 @@ void forward_step(const Step& s, const C* x, C* y) {
       for (std::size_t t = s.map.first[at]; t < s.map.first[at + 1]; ++t) {
         const C* from = x + (o * s.map.in + s.map.taps[t].index) * s.inner;
         const auto weight = static_cast<C>(s.map.taps[t].weight);
+        checkpoint(s.inner);
         for (std::int64_t i = 0; i < s.inner; ++i) to[i] += weight * from[i];
       }
     }
@@ -79,6 +81,7 @@ void backward_step(const Step& s, const C* dy, C* dx) {
       for (std::size_t t = s.map.first[at]; t < s.map.first[at + 1]; ++t) {
         C* to = dx + (o * s.map.in + s.map.taps[t].index) * s.inner;
         const auto weight = static_cast<C>(s.map.taps[t].weight);
+        checkpoint(s.inner);
         for (std::int64_t i = 0; i < s.inner; ++i) to[i] += weight * from[i];
       }
     }
@@ -95,6 +98,7 @@ void fill_outside(const ResizePlan& plan, const Shape& y, C value, C* to) {
     for (std::int64_t k = 0; plan.maps[axis] && k < y[axis]; ++k) {
       if (!plan.maps[axis]->outside[static_cast<std::size_t>(k)]) continue;
       for (std::int64_t o = 0; o < outer; ++o) {
+        checkpoint(inner);
         std::fill_n(to + (o * y[axis] + k) * inner, inner, value);
       }
     }
@@ -113,6 +117,7 @@ Kernel bind_nearest(const ResizePlan& plan, const Shape& x, const Shape& y) {
   std::int64_t stride = piece;
   for (std::size_t axis = sampled; axis-- > 0;) {
     for (std::int64_t k = 0; k < y[axis]; ++k) {
+      checkpoint(8);
       const auto at = static_cast<std::size_t>(k);
       offsets[axis].push_back((plan.maps[axis] ? plan.maps[axis]->taps[at].index : k) * stride);
     }
@@ -138,9 +143,12 @@ Kernel bind_nearest(const ResizePlan& plan, const Shape& x, const Shape& y) {
           std::copy_n(sampled == 0 ? from : to - width * piece, width * piece, to);
         } else if (piece == 1) {
           const std::int64_t* const at = offsets[sampled - 1].data();
-          for (std::int64_t i = 0; i < width; ++i) to[i] = from[at[i]];
+          for_pieces(width, 1, [&](std::int64_t begin, std::int64_t end) {
+            for (auto i = begin; i < end; ++i) to[i] = from[at[i]];
+          });
         } else {
           for (std::int64_t i = 0; i < width; ++i) {
+            checkpoint(piece);
             std::copy_n(from + offsets[sampled - 1][static_cast<std::size_t>(i)], piece,
                         to + i * piece);
           }

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/message.h"
+#include "core/stop.h"
 
 namespace ondine::kernels {
 
@@ -109,6 +110,7 @@ void add_taps(AxisMap& map, const ResizeMode& mode, double at, double scale) {
   const std::size_t begin = map.taps.size();
   double sum = 0;
   for (std::int64_t k = 1 - width; k <= width; ++k) {
+    checkpoint(4);
     const double i = base + static_cast<double>(k);
     const double distance = (i - at) * squeeze;
     double weight = mode.interpolation == Interpolation::linear
@@ -149,6 +151,7 @@ AxisMap axis_map(const ResizeMode& mode, std::int64_t in, std::int64_t out, doub
   map.in = in;
   map.first.push_back(0);
   for (std::int64_t o = 0; o < out; ++o) {
+    checkpoint(64);
     const double at = source(mode, static_cast<double>(o), static_cast<double>(in),
                              static_cast<double>(out), scale, roi_start, roi_end);
     const bool outside = mode.coordinates == Coordinates::tf_crop_and_resize &&

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "core/checked.h"
+#include "core/stop.h"
 #include "kernels/common/compute_type.h"
 #include "kernels/common/infer_checks.h"
 #include "kernels/common/op.h"
@@ -92,23 +93,26 @@ double for_samples(const AlignMode& mode, const Regions& r, const double* roi, s
   }
   const auto row = static_cast<double>(cell / r.columns);
   const auto column = static_cast<double>(cell % r.columns);
+  checkpoint(32);
   for (std::int64_t i = 0; i < grid_h; ++i) {
     const double y =
         y0 + (row + (static_cast<double>(i) + 0.5) / static_cast<double>(grid_h)) * cell_h;
-    for (std::int64_t j = 0; j < grid_w; ++j) {
-      const double x =
-          x0 + (column + (static_cast<double>(j) + 0.5) / static_cast<double>(grid_w)) * cell_w;
-      Corner vertical[2], horizontal[2];
-      Corner corners[4]{};
-      if (neighbours(y, r.height, vertical) && neighbours(x, r.width, horizontal)) {
-        for (int k = 0; k < 4; ++k) {
-          const Corner& v = vertical[k / 2];
-          const Corner& u = horizontal[k % 2];
-          corners[k] = {v.pixel * r.width + u.pixel, v.weight * u.weight};
+    for_pieces(grid_w, 32, [&](std::int64_t first, std::int64_t last) {
+      for (auto j = first; j < last; ++j) {
+        const double x =
+            x0 + (column + (static_cast<double>(j) + 0.5) / static_cast<double>(grid_w)) * cell_w;
+        Corner vertical[2], horizontal[2];
+        Corner corners[4]{};
+        if (neighbours(y, r.height, vertical) && neighbours(x, r.width, horizontal)) {
+          for (int k = 0; k < 4; ++k) {
+            const Corner& v = vertical[k / 2];
+            const Corner& u = horizontal[k % 2];
+            corners[k] = {v.pixel * r.width + u.pixel, v.weight * u.weight};
+          }
         }
+        body(corners);
       }
-      body(corners);
-    }
+    });
   }
   return static_cast<double>(std::max<std::int64_t>(grid_h * grid_w, 1));
 }

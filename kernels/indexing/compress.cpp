@@ -3,6 +3,7 @@
 // axis.
 #include <algorithm>
 
+#include "core/stop.h"
 #include "kernels/common/integer_parameters.h"
 #include "kernels/common/kernel_output.h"
 #include "kernels/common/op.h"
@@ -51,6 +52,7 @@ Kernel bind(BindContext& context) {
       T* to = output.memory<T>(call, shape);
       const T* from = call.in<T>(0);
       for (std::int64_t row = 0; row < view.outer * n; ++row) {
+        checkpoint(4 + view.inner);
         const std::int64_t source = row / n * view.dim + chosen[row % n];
         std::copy_n(from + source * view.inner, view.inner, to + row * view.inner);
       }

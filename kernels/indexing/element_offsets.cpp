@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/stop.h"
 #include "kernels/common/element_conversion.h"
 
 namespace ondine::kernels {
@@ -122,6 +123,7 @@ void scatter_rows(const ElementOffsets& offsets, const std::int64_t* at, const T
                   Combine combine) {
   const std::int64_t length = offsets.length();
   for (std::int64_t p = 0; p < offsets.count(); ++p, updates += length) {
+    checkpoint(4 + length);
     T* row = y + at[p];
     for (std::int64_t i = 0; i < length; ++i) row[i] = combine(row[i], updates[i]);
   }

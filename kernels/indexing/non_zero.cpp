@@ -1,5 +1,6 @@
 // non_zero.cpp — the indices of the elements that are not zero (nor false, nor empty), one column
 // each, in row-major order. No derivative.
+#include "core/stop.h"
 #include "kernels/common/element_conversion.h"
 #include "kernels/common/kernel_output.h"
 #include "kernels/common/op.h"
@@ -38,6 +39,7 @@ Kernel bind(BindContext& context) {
           output.memory<std::int64_t>(call, Shape{static_cast<std::int64_t>(x.rank()), found});
       std::int64_t column = 0;
       for (std::int64_t i = 0; i < n; ++i) {
+        if (i % 4096 == 0) checkpoint(16 * 4096);
         if (!is_set(values[i])) continue;
         std::int64_t rest = i;
         for (std::size_t a = x.rank(); a-- > 0;) {

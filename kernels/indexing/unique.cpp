@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "core/stop.h"
 #include "kernels/common/element_conversion.h"
 #include "kernels/common/integer_parameters.h"
 #include "kernels/common/kernel_output.h"
@@ -53,8 +54,10 @@ Groups group(const T* x, const AxisView& view, bool sorted) {
     for (std::int64_t o = 0; o < view.outer; ++o) {
       const T* left = x + (o * view.dim + a) * view.inner;
       const T* right = x + (o * view.dim + b) * view.inner;
+      checkpoint(4);
       for (std::int64_t k = 0; k < view.inner; ++k) {
         if (const int order = compare(left[k], right[k]); order != 0) return order;
+        if (k % 1024 == 1023) checkpoint(4 * 1024);
       }
     }
     return 0;
@@ -77,8 +80,11 @@ Groups group(const T* x, const AxisView& view, bool sorted) {
   if (sorted) return groups;
   std::vector<std::size_t> by_first(groups.first.size());
   std::iota(by_first.begin(), by_first.end(), std::size_t{0});
-  std::sort(by_first.begin(), by_first.end(),
-            [&](std::size_t a, std::size_t b) { return groups.first[a] < groups.first[b]; });
+  const auto earlier = [&](std::size_t a, std::size_t b) {
+    return groups.first[a] < groups.first[b];
+  };
+  sort_checked(view.dim, earlier,
+               [&](const auto& less) { std::sort(by_first.begin(), by_first.end(), less); });
   Groups renamed = groups;
   std::vector<std::int64_t> name(by_first.size());
   for (std::size_t i = 0; i < by_first.size(); ++i) {
@@ -107,6 +113,7 @@ Kernel bind(BindContext& context) {
       shape[axis] = n;
       if (T* y = outputs[0].memory<T>(call, shape)) {
         for (std::int64_t row = 0; row < view.outer * n; ++row) {
+          checkpoint(8 + view.inner);
           const std::int64_t source =
               row / n * view.dim + groups.first[static_cast<std::size_t>(row % n)];
           std::copy_n(values + source * view.inner, view.inner, y + row * view.inner);

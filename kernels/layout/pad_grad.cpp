@@ -1,5 +1,6 @@
 // pad_grad.cpp — ai.ondine PadGrad(dy, shape, pads, axes): zeros of `shape` to which every element
 // of dy is added where Pad took it from (modes reflect, edge, wrap);  d dy = Pad(ddx, ...).
+#include "core/stop.h"
 #include "kernels/common/element_conversion.h"
 #include "kernels/common/expansion.h"
 #include "kernels/common/strided_copy.h"
@@ -20,6 +21,7 @@ void add_padded(const Shape& y, const std::vector<std::vector<std::int64_t>>& so
   const std::int64_t width = y.back();
   for_padded_rows(y, sources, 0, y.size() / width,
                   [&](std::int64_t at, std::int64_t offset, const std::int64_t* row) {
+                    checkpoint(width);
                     for (std::int64_t k = 0; k < width; ++k) {
                       sums[offset + row[k]] += load(dy[at + k]);
                     }

@@ -4,17 +4,17 @@
 // (<v, c> c - c v^T c) / det x, which needs a regular x.
 #include <limits>
 
-#include <Eigen/LU>
-
 #include "kernels/common/compute_type.h"
 #include "kernels/common/op.h"
+#include "kernels/matmul/checked_lu.h"
 
 namespace ondine::kernels::ops {
 namespace {
 
-using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+using Matrix = SquareMatrix;
 
 // P A Q = L U with complete pivoting, so that zero pivots come last. A is finite and not empty.
+template <class Lu>
 class Factors {
  public:
   explicit Factors(const Eigen::Map<const Matrix>& a) : lu_(a) {
@@ -25,7 +25,13 @@ class Factors {
 
   // The transpose of the adjugate.
   Matrix cofactors() const {
-    if (lu_.isInvertible()) return lu_.determinant() * lu_.inverse().transpose();
+    if (lu_.isInvertible()) {
+      if constexpr (std::is_same_v<Lu, CheckedFullLu>) {
+        return lu_.determinant() * lu_.inverse_by_columns().transpose();
+      } else {
+        return lu_.determinant() * lu_.inverse().transpose();
+      }
+    }
     if (lu_.dimensionOfKernel() == 1) return rank_one_cofactors();
     return Matrix::Zero(lu_.rows(), lu_.cols());
   }
@@ -49,14 +55,18 @@ class Factors {
     return (sign * f.diagonal().head(last).prod()) * rows * columns.transpose();
   }
 
-  Eigen::FullPivLU<Matrix> lu_;
+  Lu lu_;
 };
+
+using WholeFactors = Factors<Eigen::FullPivLU<Matrix>>;
+using CheckedFactors = Factors<CheckedFullLu>;
 
 double determinant_of(const double* x, std::int64_t n) {
   if (n == 0) return 1;
   const Eigen::Map<const Matrix> a(x, n, n);
   if (n == 1) return a(0, 0);
-  return a.allFinite() ? Factors(a).determinant() : std::numeric_limits<double>::quiet_NaN();
+  if (!a.allFinite()) return std::numeric_limits<double>::quiet_NaN();
+  return n <= unchecked_rows ? WholeFactors(a).determinant() : CheckedFactors(a).determinant();
 }
 
 void cofactors_of(const double* x, std::int64_t n, double* c) {
@@ -66,8 +76,10 @@ void cofactors_of(const double* x, std::int64_t n, double* c) {
     to(0, 0) = 1;
   } else if (!a.allFinite()) {
     to.setConstant(std::numeric_limits<double>::quiet_NaN());
+  } else if (n > unchecked_rows) {
+    to = CheckedFactors(a).cofactors();
   } else if (n > 1) {
-    to = Factors(a).cofactors();
+    to = WholeFactors(a).cofactors();
   }
 }
 

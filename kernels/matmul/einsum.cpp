@@ -5,6 +5,10 @@
 // repeat (the rest is 0) or occur in no operand (repeated values); dims of 1 in y are summed
 // over. It is every operand's derivative, its own ones included.
 #include "kernels/matmul/einsum.h"
+
+#include <map>
+
+#include "core/message.h"
 #include "kernels/common/expansion.h"
 
 #include "kernels/common/integer_parameters.h"
@@ -70,35 +74,96 @@ std::vector<Val> grad(GradContext& g) {
   return result;
 }
 
-// Einsum without the letters of the output that no operand has, along which it is repeated then;
-// dims of 1 in the output are summed over afterwards.
+// The letters of an output of EinsumTo beside what Einsum can write.
+struct OutputLetters {
+  EinsumTerm known;                   // those of operands, each once
+  std::vector<std::int64_t> missing;  // axes of the letters that no operand has, counting each once
+  std::vector<std::int64_t> first;    // axes in the output where letters come for the first time
+  struct Repeat {
+    std::int64_t axis = 0;   // in the output
+    std::int64_t first = 0;  // of the letter's first axis, counting each letter once
+  };
+  std::vector<Repeat> repeats;
+};
+
+// `dots`: the number of axes that `...` stands for.
+OutputLetters letters_of(const EinsumTerm& output, const std::string& operands, std::int64_t dots) {
+  OutputLetters result;
+  std::map<char, std::int64_t> places;
+  std::int64_t axis = 0;
+  for (const char letter : output) {
+    const std::int64_t count = letter == '.' ? dots : 1;
+    const auto place = static_cast<std::int64_t>(result.first.size());
+    const auto [known, fresh] = places.emplace(letter, place);
+    if (!fresh) {
+      result.repeats.push_back({axis, known->second});
+    } else if (letter != '.' && operands.find(letter) == std::string::npos) {
+      result.missing.push_back(place);
+    } else {
+      result.known += letter;
+    }
+    for (std::int64_t i = 0; fresh && i < count; ++i) result.first.push_back(axis + i);
+    axis += count;
+  }
+  return result;
+}
+
+// y with the repeated letters: its elements on their diagonals, 0 elsewhere.
+Val on_diagonals(Val y, const OutputLetters& letters) {
+  Builder& b = y.builder();
+  const auto rank = static_cast<std::int64_t>(letters.first.size() + letters.repeats.size());
+  std::vector<std::int64_t> added;
+  Val mask;
+  for (const auto& [axis, first] : letters.repeats) {
+    added.push_back(axis);
+    const Val size = graph::squeeze(graph::dim_of(y, first), {0});
+    const Val index = b.node("Range", {b.int64(0), size, b.int64(1)});
+    const auto along = [&](std::int64_t only) {
+      std::vector<std::int64_t> others;
+      for (std::int64_t i = 0; i < rank; ++i) {
+        if (i != only) others.push_back(i);
+      }
+      return graph::unsqueeze(index, others);
+    };
+    const Val same =
+        graph::equal(along(letters.first[static_cast<std::size_t>(first)]), along(axis));
+    mask = mask ? graph::logical_and(mask, same) : same;
+  }
+  return graph::where(mask, graph::unsqueeze(y, added), b.scalar(0, y.dtype()));
+}
+
+// Einsum of the letters that it can write. Along others the result is repeated, repeated letters
+// take it to their diagonal, and dims of 1 in the output are summed over at the end.
 std::vector<Val> expand_to(ExpandContext& context) {
   Builder& b = context.builder();
   const EinsumEquation equation = read(context);
-  std::string text, output;
-  std::vector<std::int64_t> missing;
+  const Type& wanted = result_type(context);
+  const bool has_dots = equation.output.find('.') != std::string::npos;
+  const std::int64_t dots = has_dots && wanted.ranked()
+                                ? static_cast<std::int64_t>(wanted.rank() + 1) -
+                                      static_cast<std::int64_t>(equation.output.size())
+                                : 0;
+  std::string text;
   for (const EinsumTerm& term : equation.operands) {
     text += (text.empty() ? "" : ",") + to_string(term);
   }
-  for (std::size_t i = 0; i < equation.output.size(); ++i) {
-    const char letter = equation.output[i];
-    if (output.find(letter) != std::string::npos) {
-      fail(ErrorCode::unsupported, "the derivative of a diagonal has no expansion");
-    }
-    if (letter != '.' && text.find(letter) == std::string::npos) {
-      missing.push_back(static_cast<std::int64_t>(i));
-    } else {
-      output += letter;
-    }
-  }
-  if (!missing.empty() && output.find('.') != std::string::npos) {
-    fail(ErrorCode::unsupported, "repetition along `...` has no expansion");
+  const OutputLetters letters = letters_of(equation.output, text, dots);
+  if (has_dots && !wanted.ranked() && (!letters.missing.empty() || !letters.repeats.empty())) {
+    fail(ErrorCode::unsupported, "the derivative of ", quoted(text), " along `...` has no ",
+         "expansion where the rank is unknown");
   }
   std::vector<Val> operands;
   for (std::size_t i = 1; i < context.input_count(); ++i) operands.push_back(context.x(i));
-  Val y = b.nodes("Einsum", operands, {{"equation", text + "->" + to_string(output)}}, 1)[0];
-  if (!missing.empty()) y = graph::expand(graph::unsqueeze(y, missing), context.x(0));
-  const Type& wanted = result_type(context);
+  const std::string known = to_string(letters.known);
+  Val y = operands[0];
+  if (text != known) y = b.nodes("Einsum", operands, {{"equation", text + "->" + known}}, 1)[0];
+  if (!letters.missing.empty()) {
+    const Val shape = letters.repeats.empty()
+                          ? context.x(0)
+                          : graph::gather(context.x(0), b.int64s(letters.first), 0);
+    y = graph::expand(graph::unsqueeze(y, letters.missing), shape);
+  }
+  if (!letters.repeats.empty()) y = on_diagonals(y, letters);
   const bool equal = y.ranked() && wanted.ranked() && y.rank() == wanted.rank() &&
                      std::equal(y.dims().begin(), y.dims().end(), wanted.dims->begin(),
                                 [](Dim a, Dim c) { return a.same(c); });

@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "core/checked.h"
+#include "core/stop.h"
 #include "kernels/common/compute_type.h"
 #include "kernels/common/element_conversion.h"
 #include "kernels/matmul/einsum.h"
@@ -72,7 +73,9 @@ void walk(const EinsumLoops& loops, std::size_t label, std::span<const std::int6
   const std::size_t terms = offsets.size();
   const std::span<std::int64_t> own = memory.first(terms);
   std::copy(offsets.begin(), offsets.end(), own.begin());
+  const bool innermost = label + 1 == loops.sizes.size();
   for (std::int64_t i = 0; i < loops.sizes[label]; ++i) {
+    if (!innermost || i % 1024 == 0) checkpoint(innermost ? 4096 : 4);
     walk(loops, label + 1, own, memory.subspan(terms), body);
     for (std::size_t k = 0; k < terms; ++k) own[k] += loops.strides[k][label];
   }

@@ -4,6 +4,8 @@
 
 #include <Eigen/Core>
 
+#include "core/stop.h"
+
 namespace ondine::math {
 namespace {
 
@@ -26,12 +28,21 @@ template <class T>
 void integer_gemm(ThreadPool& pool, const GemmShape& s, const T* a, const T* b, T* c) {
   using U = std::make_unsigned_t<T>;  // whose overflow is defined
   using Rows = Eigen::Matrix<U, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-  constexpr std::int64_t grain = 64;  // rows: each chunk rearranges B
+  constexpr std::int64_t most_work = std::int64_t{1} << 26;  // multiplications between checkpoints
+  constexpr std::int64_t grain = 64;                         // rows: each chunk rearranges B
   pool.for_chunks(s.m, grain, [&](std::int64_t first, std::int64_t last) {
     const std::int64_t rows = last - first;
     Eigen::Map<Rows> to(reinterpret_cast<U*>(c) + first * s.n, rows, s.n);
-    to.noalias() =
-        view<U>(a, s.m, s.k, s.trans_a).middleRows(first, rows) * view<U>(b, s.k, s.n, s.trans_b);
+    const auto left = view<U>(a, s.m, s.k, s.trans_a).middleRows(first, rows);
+    const auto right = view<U>(b, s.k, s.n, s.trans_b);
+    // Many columns at a time: each product rearranges its rows of A.
+    const std::int64_t columns =
+        std::max<std::int64_t>(64, most_work / std::max<std::int64_t>(1, rows * s.k));
+    for (std::int64_t j = 0; j < s.n; j += columns) {
+      const std::int64_t width = std::min(columns, s.n - j);
+      checkpoint(rows * s.k * width / 2);
+      to.middleCols(j, width).noalias() = left * right.middleCols(j, width);
+    }
   });
 }
 

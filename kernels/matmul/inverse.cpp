@@ -2,15 +2,14 @@
 // has elements that are not finite;  dx = -y^T dy y^T.
 #include <limits>
 
-#include <Eigen/LU>
-
 #include "kernels/common/compute_type.h"
 #include "kernels/common/op.h"
+#include "kernels/matmul/checked_lu.h"
 
 namespace ondine::kernels::ops {
 namespace {
 
-using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+using Matrix = SquareMatrix;
 
 void infer(InferContext& context) {
   if (!is_differentiable(context.dtype(0))) {
@@ -29,6 +28,10 @@ void invert(const double* x, std::int64_t n, double* y) {
   Eigen::Map<Matrix> to(y, n, n);
   to.setConstant(std::numeric_limits<double>::quiet_NaN());
   if (n == 0 || !a.allFinite()) return;
+  if (n > unchecked_rows) {
+    if (!invert_checked(a, to)) to.setConstant(std::numeric_limits<double>::quiet_NaN());
+    return;
+  }
   const Eigen::PartialPivLU<Matrix> lu(a);
   if ((lu.matrixLU().diagonal().array() == 0).any()) return;
   to = lu.inverse();

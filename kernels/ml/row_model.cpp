@@ -1,7 +1,11 @@
 #include "kernels/ml/row_model.h"
 
+#include <algorithm>
+
+#include "core/stop.h"
 #include "kernels/common/element_conversion.h"
 #include "kernels/common/kernel_scratch.h"
+#include "kernels/common/scratch_pool.h"
 
 namespace ondine::kernels {
 namespace {
@@ -10,7 +14,8 @@ using graph::Dim;
 using graph::Dims;
 using graph::KernelContext;
 
-constexpr std::int64_t grain = 32;  // rows of one chunk
+constexpr std::int64_t grain = 32;             // rows of one chunk
+constexpr std::size_t block_numbers = 16'384;  // of rows that are scored at once
 
 using Features = Types<float, double, float16, std::int64_t, std::int32_t>;
 using ReadRow = void (*)(const void* from, std::int64_t first, std::span<double> to);
@@ -23,31 +28,64 @@ void read_row(const void* from, std::int64_t first, std::span<double> to) {
 
 Shape two_axes(const Shape& shape) { return shape.rank() == 1 ? Shape{1, shape[0]} : shape; }
 
-// Reads and scores each row and passes the scores to `write`.
+// Memory of a task for a block of rows.
+struct BlockMemory {
+  BlockMemory(const RowModel& model, std::size_t row_features)
+      : features(row_features),
+        columns(model.columns),
+        rows(std::clamp<std::size_t>(block_numbers / (features + 2 * columns + 1), 1, grain)),
+        count(rows * (features + 2 * columns) + model.scratch) {}
+
+  std::size_t features, columns, rows, count;
+};
+
+// Scores the rows [first, last) and passes the scores of each to `write`.
+template <class Write>
+void score_block(KernelContext& call, const RowModel& model, const BlockMemory& memory,
+                 std::span<double> all, std::int64_t first, std::int64_t last, ReadRow read,
+                 const Write& write) {
+  call.check_cancelled();
+  const std::size_t columns = memory.columns, features = memory.features;
+  const auto rows = static_cast<std::size_t>(last - first);
+  const auto x = all.first(rows * features);
+  const auto scores = all.subspan(x.size(), rows * columns);
+  read(call.in<void>(0), first * static_cast<std::int64_t>(features), x);
+  if (model.score_rows) {
+    model.score_rows({x, features, scores, all.subspan(x.size() + scores.size(), scores.size())});
+  }
+  for (std::size_t r = 0; r < rows; ++r) {
+    checkpoint(static_cast<std::int64_t>(4 * (features + 2 * columns + model.scratch)));
+    const auto row = scores.subspan(r * columns, columns);
+    std::size_t found = 0;
+    if (model.score) {
+      found = model.score(x.subspan(r * features, features), row, all.last(model.scratch));
+    }
+    apply(model.transform, row);
+    write(call, first + static_cast<std::int64_t>(r), found, std::span<const double>(row));
+  }
+}
+
 template <class Write>
 graph::Kernel bind_rows(graph::BindContext& context, RowModel model, Write write) {
   const Shape x = two_axes(context.shape(0));
-  const auto features = static_cast<std::size_t>(x[1]);
   const auto read =
       visit(context.dtype(0), Features{}, []<class T>() -> ReadRow { return &read_row<T>; });
-  const std::size_t slot = features + model.columns + model.scratch;
+  const BlockMemory memory(model, static_cast<std::size_t>(x[1]));
+  const std::size_t slot = memory.count * sizeof(double);
+  const std::size_t bytes = math::ScratchPool::bytes(slot, context.threads());
   Scratch scratch;
-  scratch.add<double>(checked_mul((x[0] + grain - 1) / grain, static_cast<std::int64_t>(slot)));
+  const std::size_t at = scratch.add_bytes(bytes);
   scratch.request(context);
   return [=, model = std::move(model)](KernelContext& call) {
-    const void* from = call.in<void>(0);
-    call.pool().for_chunks(x[0], grain, [&](std::int64_t first, std::int64_t last) {
-      const std::span all(call.workspace<double>() + static_cast<std::size_t>(first / grain) * slot,
-                          slot);
-      const auto row = all.first(features);
-      const auto scores = all.subspan(features, model.columns);
-      for (auto r = first; r < last; ++r) {
-        read(from, r * x[1], row);
-        const std::size_t found = model.score(row, scores, all.last(model.scratch));
-        apply(model.transform, scores);
-        write(call, r, found, std::span<const double>(scores));
-      }
-    });
+    const auto block = static_cast<std::int64_t>(memory.rows);
+    math::ScratchPool({Scratch::at<std::byte>(call, at), bytes}, slot)
+        .for_chunks(
+            call.pool(), x[0], grain, [&](std::byte* own, std::int64_t first, std::int64_t last) {
+              const std::span all(reinterpret_cast<double*>(own), memory.count);
+              for (auto r = first; r < last; r += block) {
+                score_block(call, model, memory, all, r, std::min(last, r + block), read, write);
+              }
+            });
   };
 }
 

@@ -1,7 +1,8 @@
 // Classical models and feature transforms of ai.onnx.ml. A model gives each row of features its
 // scores in double, then transforms them (post_transform.h); a classifier also gives a label.
 //   row_model.h         rows, labels and scores: linear, SVM and tree models (this header)
-//   trees.h             tree ensembles, checked once; tree_attributes.h reads their older form
+//   trees.h             tree ensembles, checked once; tree_attributes.h reads their older form,
+//                       forest.h walks through them
 //   svm.h               kernels of support vector machines
 //   key_value_table.h   lookups: LabelEncoder, CategoryMapper, OneHotEncoder
 //   map_entries.h       maps: CastMap, DictVectorizer
@@ -38,10 +39,19 @@ class ClassLabels {
   std::vector<std::string> strings_;
 };
 
+// Rows of numbers, and the scores of each row. `scratch` has as many numbers as `scores`.
+struct RowBlock {
+  std::span<const double> x;
+  std::size_t features;
+  std::span<double> scores, scratch;
+};
+
 struct RowModel {
   std::size_t columns = 0;  // scores of a row
-  std::size_t scratch = 0;  // doubles of scratch memory
+  std::size_t scratch = 0;  // doubles of scratch memory of `score`
   PostTransform transform = PostTransform::none;
+  // Writes the scores of several rows at once, with which `score` goes on. At least one is given.
+  std::function<void(const RowBlock& rows)> score_rows = {};
   // Writes the scores before the post-transform and returns the class (0 in regressors).
   std::function<std::size_t(std::span<const double> x, std::span<double> scores,
                             std::span<double> scratch)>

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/checked.h"
+#include "core/stop.h"
 #include "kernels/common/op.h"
 #include "kernels/ml/svm.h"
 
@@ -44,6 +45,7 @@ void couple(std::span<const double> r, std::span<double> p, std::span<double> sc
   const auto qp = scratch.subspan(k * k, k);
   for (std::size_t i = 0; i < k; ++i) {
     q[i * k + i] = 0;
+    checkpoint(4 * static_cast<std::int64_t>(k));
     for (std::size_t j = 0; j < k; ++j) {
       if (i == j) continue;
       q[i * k + i] += r[j * k + i] * r[j * k + i];
@@ -56,6 +58,7 @@ void couple(std::span<const double> r, std::span<double> p, std::span<double> sc
     double pqp = 0;
     for (std::size_t i = 0; i < k; ++i) {
       qp[i] = 0;
+      checkpoint(2 * static_cast<std::int64_t>(k));
       for (std::size_t j = 0; j < k; ++j) qp[i] += q[i * k + j] * p[j];
       pqp += p[i] * qp[i];
     }
@@ -66,6 +69,7 @@ void couple(std::span<const double> r, std::span<double> p, std::span<double> sc
       const double step = (pqp - qp[i]) / q[i * k + i];
       const double scale = 1 + step;
       p[i] += step;
+      checkpoint(8 * static_cast<std::int64_t>(k));
       pqp = (pqp + step * (step * q[i * k + i] + 2 * qp[i])) / (scale * scale);
       for (std::size_t j = 0; j < k; ++j) {
         qp[j] = (qp[j] + step * q[i * k + j]) / scale;
@@ -129,6 +133,7 @@ struct Machine {
                     std::span<double> scratch) const {
     if (!form.vectors) {
       for (std::size_t k = 0; k < classes; ++k) {
+        checkpoint(2 * static_cast<std::int64_t>(features) + 8);
         scores[k] = rho[0] + dot(x, coefficients.data() + k * features);
       }
       return top_class(scores);
@@ -138,11 +143,13 @@ struct Machine {
     const auto margins = scratch.subspan(values.size() + classes, pairs_of(classes));
     const auto rest = scratch.last(2 * classes * classes + classes);
     for (std::size_t v = 0; v < values.size(); ++v) {
+      checkpoint(static_cast<std::int64_t>(2 * features) + 32);
       values[v] = kernel(x, vectors.data() + v * features);
     }
     std::fill(votes.begin(), votes.end(), 0.0);
     const auto sum = [&](std::size_t row, std::size_t of) {
       double total = 0;
+      checkpoint(static_cast<std::int64_t>(2 * (starts[of + 1] - starts[of])) + 8);
       for (std::size_t v = starts[of]; v < starts[of + 1]; ++v) {
         total += coefficients[row * values.size() + v] * values[v];
       }
@@ -173,6 +180,7 @@ struct Machine {
     std::size_t pair = 0;
     for (std::size_t i = 0; i < classes; ++i) {
       for (std::size_t j = i + 1; j < classes; ++j, ++pair) {
+        checkpoint(32);
         const double p = 1 / (1 + std::exp(margins[pair] * a[pair] + b[pair]));
         r[i * classes + j] = std::clamp(p, 1e-7, 1 - 1e-7);
         r[j * classes + i] = 1 - r[i * classes + j];

@@ -1,5 +1,6 @@
 // svm_regressor.cpp — y = sum_j c_j K(x, v_j) + rho, or c x + rho without support vectors; its sign
 // as 1 or -1 for one class; transformed.
+#include "core/stop.h"
 #include "kernels/common/op.h"
 #include "kernels/ml/svm.h"
 
@@ -31,6 +32,7 @@ Kernel bind(BindContext& context) {
                   double sum = rho[0];
                   if (count == 0) sum += dot(x, c.data());
                   for (std::size_t j = 0; j < count; ++j) {
+                    checkpoint(2 * static_cast<std::int64_t>(features) + 32);
                     sum += c[j] * kernel(x, vectors.data() + j * features);
                   }
                   y[0] = !one_class ? sum : sum > 0 ? 1 : -1;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "kernels/common/op.h"
+#include "kernels/ml/forest.h"
 #include "kernels/ml/row_model.h"
 #include "kernels/ml/tree_attributes.h"
 
@@ -37,11 +38,11 @@ Kernel bind(BindContext& context) {
   }
   const SingleScore meaning = positive ? SingleScore::probability : SingleScore::margin;
   const PostTransform transform = read_post_transform(context);
-  RowModel model{
-      .columns = classes, .scratch = trees.scratch(), .transform = transform, .score = {}};
-  model.score = [=, trees = std::move(trees)](std::span<const double> x, std::span<double> scores,
-                                              std::span<double> scratch) {
-    trees.evaluate(x, scores, scratch);
+  RowModel model{.columns = classes, .transform = transform, .score = {}};
+  model.score_rows = [forest = Forest(trees)](const RowBlock& rows) {
+    forest.evaluate(rows.x, rows.features, rows.scores, rows.scratch);
+  };
+  model.score = [=](std::span<const double>, std::span<double> scores, std::span<double>) {
     if (single) {
       scores[1] = scores[voted];
       make_pair(transform, meaning, scores);

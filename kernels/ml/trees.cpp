@@ -1,9 +1,9 @@
 #include "kernels/ml/trees.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "kernels/common/element_conversion.h"
+#include "kernels/ml/forest.h"
 
 namespace ondine::kernels {
 namespace {
@@ -78,67 +78,11 @@ void Trees::check(std::size_t features) const {
   check_no_cycles(*this);
 }
 
-bool Trees::holds(const Branch& branch, double x) const {
-  if (std::isnan(x)) return branch.missing_is_true;
-  switch (branch.compare) {
-    case Compare::leq:
-      return x <= branch.split;
-    case Compare::lt:
-      return x < branch.split;
-    case Compare::gte:
-      return x >= branch.split;
-    case Compare::gt:
-      return x > branch.split;
-    case Compare::eq:
-      return x == branch.split;
-    case Compare::neq:
-      return x != branch.split;
-    case Compare::member:
-      break;
-  }
-  return std::find(members.begin() + branch.first_member, members.begin() + branch.last_member,
-                   x) != members.begin() + branch.last_member;
-}
-
-void Trees::evaluate(std::span<const double> x, std::span<double> scores,
-                     std::span<double> scratch) const {
-  const auto voted = scratch.first(targets);
-  std::fill(scores.begin(), scores.end(), 0.0);
-  std::fill(voted.begin(), voted.end(), 0.0);
-  for (Child at : roots) {
-    while (!at.leaf) {
-      const Branch& branch = branches[at.index];
-      at = holds(branch, x[static_cast<std::size_t>(branch.feature)]) ? branch.yes : branch.no;
-    }
-    for (const Vote& vote : leaves[at.index]) {
-      double& score = scores[vote.target];
-      if (aggregate == Aggregate::sum || aggregate == Aggregate::average) {
-        score += vote.weight;
-      } else if (voted[vote.target] == 0) {
-        score = vote.weight;
-      } else {
-        score = aggregate == Aggregate::min ? std::min(score, vote.weight)
-                                            : std::max(score, vote.weight);
-      }
-      voted[vote.target] = 1;
-    }
-  }
-  for (std::size_t k = 0; k < scores.size(); ++k) {
-    if (aggregate == Aggregate::average && !roots.empty()) {
-      scores[k] /= static_cast<double>(roots.size());
-    }
-    if (!base.empty()) scores[k] += base[k];
-  }
-}
-
 graph::Kernel bind_trees(graph::BindContext& context, Trees trees, PostTransform transform) {
   trees.check(static_cast<std::size_t>(feature_count(context)));
-  RowModel model{
-      .columns = trees.targets, .scratch = trees.scratch(), .transform = transform, .score = {}};
-  model.score = [trees = std::move(trees)](std::span<const double> x, std::span<double> scores,
-                                           std::span<double> scratch) {
-    trees.evaluate(x, scores, scratch);
-    return std::size_t{0};
+  RowModel model{.columns = trees.targets, .transform = transform, .score = {}};
+  model.score_rows = [forest = Forest(trees)](const RowBlock& rows) {
+    forest.evaluate(rows.x, rows.features, rows.scores, rows.scratch);
   };
   return bind_regressor(context, std::move(model));
 }

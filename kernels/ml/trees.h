@@ -1,4 +1,5 @@
-// Ensembles of decision trees, checked when they are made: walking one always ends at a leaf.
+// Ensembles of decision trees as attributes give them, checked when they are made: walking one
+// always ends at a leaf. forest.h walks.
 #pragma once
 
 #include <cstdint>
@@ -45,13 +46,6 @@ struct Trees {
   // Error(invalid_model) for children, targets or features outside their ranges and for branches
   // that lead back to themselves.
   void check(std::size_t features) const;
-  // Aggregated votes of all trees plus base.
-  void evaluate(std::span<const double> x, std::span<double> scores,
-                std::span<double> scratch) const;
-  std::size_t scratch() const noexcept { return targets; }
-
- private:
-  bool holds(const Branch& branch, double x) const;
 };
 
 // Aggregated votes as the scores of a regressor, for input 0.

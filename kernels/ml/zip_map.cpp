@@ -2,6 +2,7 @@
 #include <optional>
 
 #include "core/budget.h"
+#include "core/stop.h"
 #include "core/value_bytes.h"
 #include "kernels/common/op.h"
 #include "kernels/ml/row_model.h"
@@ -42,6 +43,7 @@ Kernel bind(BindContext& context) {
     std::vector<Value> maps;
     for (std::int64_t r = 0; r < rows; ++r) {
       std::vector<Value> values;
+      checkpoint(128 * (width + 1));
       for (std::int64_t k = 0; k < width; ++k) {
         values.emplace_back(Tensor::share(DType::float32, {}, element++, all));
       }

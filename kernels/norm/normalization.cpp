@@ -57,10 +57,25 @@ std::vector<Val> expand_lp(ExpandContext& context) {
   return {x / (first ? safe : unary("Sqrt", safe))};
 }
 
+// Versions below 9, an experiment of the standard that onnxruntime kept, have flags for axes.
+bool is_early_mvn(const NodeView& node) { return node.node().version < 9; }
+
+std::vector<std::int64_t> mvn_axes(const NodeView& node) {
+  if (!is_early_mvn(node)) return node.attr_ints("axes", {0, 2, 3});
+  return node.attr_int("across_channels", 0) != 0 ? std::vector<std::int64_t>{1, 2, 3}
+                                                  : std::vector<std::int64_t>{2, 3};
+}
+
 void infer_mvn(InferContext& context) {
   const Type& x = context.input(0);
+  if (is_early_mvn(context) && context.has_attr("axes")) {
+    fail(ErrorCode::unsupported, "attribute 'axes' is not supported below version 9");
+  }
   if (x.ranked()) {
-    for (const auto axis : context.attr_ints("axes", {0, 2, 3})) {
+    if (is_early_mvn(context) && x.rank() != 4) {
+      context.reject("the input must have rank 4, found ", graph::to_string(*x.dims));
+    }
+    for (const auto axis : mvn_axes(context)) {
       NodeView::normalize_axis(axis, x.rank());
     }
   }
@@ -69,8 +84,9 @@ void infer_mvn(InferContext& context) {
 
 std::vector<Val> expand_mvn(ExpandContext& context) {
   const Val x = context.x(0);
-  const auto axes = context.attr_ints("axes", {0, 2, 3});
+  const auto axes = mvn_axes(context);
   const Val centred = x - graph::reduce_mean(x, axes, true);
+  if (is_early_mvn(context) && context.attr_int("normalize_variance", 1) == 0) return {centred};
   const Val variance = graph::reduce_mean(centred * centred, axes, true);
   // The root has no derivative at 0, where x is constant.
   const Val varies = graph::greater(variance, graph::scalar_like(x, 0));

@@ -47,6 +47,7 @@ class MaxBytes {
     std::size_t count = 0;
     math::for_rows_at(shape_, d, h, [&](std::int64_t offset) { rows[count++] = x + offset; });
     const std::int64_t pad = shape_.pad[2];
+    checkpoint((static_cast<std::int64_t>(count) + shape_.kernel[2]) * width_ / 8);
     maximum_(line + pad, rows.data(), static_cast<std::int64_t>(count),
              std::min(shape_.in[2], width_ - pad), flip_, 0);
     for (std::size_t k = 0; k < static_cast<std::size_t>(shape_.kernel[2]); ++k) {

@@ -3,6 +3,7 @@
 // bfloat16. dx[Indices] += dy.
 // MaxPoolGrad (ai.ondine): (dy, indices, shape of x) -> dx. MaxPoolGather: (v, indices) ->
 // v[indices]. Each is the other's derivative.
+#include "core/stop.h"
 #include "kernels/common/compute_type.h"
 #include "kernels/common/expansion.h"
 #include "kernels/common/integer_parameters.h"
@@ -124,13 +125,16 @@ Kernel bind_gather(BindContext& context) {
       call.pool().for_chunks(p.count, 4, [&](std::int64_t first, std::int64_t last) {
         for (auto plane = first; plane < last; ++plane) {
           const T* values = call.in<T>(0) + plane * size;
-          for (std::int64_t i = plane * p.indices; i < (plane + 1) * p.indices; ++i) {
-            const std::int64_t at = call.in<std::int64_t>(1)[i] - plane * size;
-            const bool inside = at >= 0 && at < size;
-            const std::int64_t offset =
-                inside && column_major ? math::to_row_major(p.dims, at) : at;
-            call.out<T>(0)[i] = inside ? values[offset] : T{};
-          }
+          const std::int64_t begin = plane * p.indices;
+          for_pieces(p.indices, 4, [&](std::int64_t from, std::int64_t to) {
+            for (std::int64_t i = begin + from; i < begin + to; ++i) {
+              const std::int64_t at = call.in<std::int64_t>(1)[i] - plane * size;
+              const bool inside = at >= 0 && at < size;
+              const std::int64_t offset =
+                  inside && column_major ? math::to_row_major(p.dims, at) : at;
+              call.out<T>(0)[i] = inside ? values[offset] : T{};
+            }
+          });
         }
       });
     };

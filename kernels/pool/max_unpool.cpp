@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/checked.h"
+#include "core/stop.h"
 #include "kernels/common/infer_checks.h"
 #include "kernels/common/integer_parameters.h"
 #include "kernels/common/op.h"
@@ -75,6 +76,7 @@ Kernel bind(BindContext& context) {
       T* to = call.out<T>(0);
       std::fill_n(to, size, T{});
       for (std::int64_t i = 0; i < count; ++i) {
+        checkpoint(16);
         std::int64_t at = call.in<std::int64_t>(1)[i];
         if (at < 0 || at >= limit) {
           fail(ErrorCode::mismatch, "index ", at, " lies outside of the ", limit, " elements");

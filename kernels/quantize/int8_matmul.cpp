@@ -8,6 +8,7 @@
 #include "kernels/matmul/fused_activation.h"
 #include "kernels/matmul/matmul.h"
 #include "kernels/quantize/int8_operands.h"
+#include "kernels/quantize/packed_int8.h"
 #include "kernels/quantize/requantize.h"
 #include "kernels/simd/matmul/int8_gemm_table.h"
 #include "kernels/simd/tables.h"
@@ -54,7 +55,7 @@ class Product {
         rows_(*math::kernels().quantize),
         batches_(matmul_batches(context.shape(0), context.shape(2), false, is_transposed(context))),
         a_flip_(flip_to_signed(context.dtype(0))),
-        b_flip_(flip_to_unsigned(context.dtype(2))),
+        packed_(gemm_, shape().k, shape().n, flip_to_unsigned(context.dtype(2))),
         za_(context, scratch_, 1, context.dtype(0), true),
         zb_(context, scratch_, 3, context.dtype(2), false),
         epilogue_(context, scratch_, first_scale),
@@ -62,11 +63,9 @@ class Product {
     context.set_implementation(gemm_.name, gemm_.isa);
     const Shape a = context.shape(0);
     matrix_rows_ = a.rank() < 2 ? 1 : std::max<std::int64_t>(1, a[a.rank() - 2]);
-    width_ = math::align_up(static_cast<std::size_t>(shape().n) + gemm_.nr);
-    packed_ = static_cast<std::size_t>(gemm_.packed_bytes(shape().k, shape().n));
     const Tensor* b = context.constant(2);
     if (b != nullptr && context.rank(2) <= 2 && batches_.count == 1) pack_constant(*b);
-    if (!constant_) b_at_ = scratch_.add_bytes(b_bytes());
+    if (!constant_) b_at_ = scratch_.add_bytes(packed_.bytes());
     columns_at_ = scratch_.add<std::int32_t>(width());
     scales_at_ = scratch_.add<float>(width());
     tile_columns_ = std::min(max_columns, width());
@@ -96,7 +95,7 @@ class Product {
         pack(to, call.in<std::uint8_t>(2) + batches_.b[at]);
         b = to;
       }
-      const auto* sums = reinterpret_cast<const std::int32_t*>(b + math::align_up(packed_));
+      const std::int32_t* const sums = packed_.sums(b);
       for (std::int64_t j = 0; j < shape().n; ++j) {
         const std::int64_t shift = za_.count() > 1 ? 0 : std::int64_t{za[0]} * sums[j];
         columns[j] = wrapped((biased_ ? call.in<std::int32_t>(4)[j] : 0) - shift);
@@ -131,28 +130,15 @@ class Product {
   };
 
   const math::GemmShape& shape() const { return batches_.shape; }
-  std::int64_t width() const { return static_cast<std::int64_t>(width_); }
-  std::size_t b_bytes() const { return math::align_up(packed_) + width_ * sizeof(std::int32_t); }
+  std::int64_t width() const { return packed_.width(); }
 
-  // B in panels, and after them the sums of its columns: the product with ones.
   void pack(std::byte* to, const std::uint8_t* b) const {
     const auto& s = shape();
-    gemm_.pack_b(to, b, s.trans_b ? 1 : s.n, s.trans_b ? s.k : 1, s.k, s.n, b_flip_);
-    constexpr std::int64_t piece = 1024;
-    std::int8_t ones[piece];
-    std::fill_n(ones, piece, std::int8_t{1});
-    auto* sums = reinterpret_cast<std::int32_t*>(to + math::align_up(packed_));
-    if (s.k <= piece) return gemm_.run({1, s.n, s.k, ones, 0, to, sums, width()});
-    for (std::int64_t j = 0; j < s.n; ++j) sums[j] = 0;
-    for (std::int64_t p = 0; p < s.k; ++p) {
-      for (std::int64_t j = 0; j < s.n; ++j) {
-        const std::uint8_t element = b[s.trans_b ? j * s.k + p : p * s.n + j] ^ b_flip_;
-        sums[j] = wrapped(std::int64_t{sums[j]} + element);
-      }
-    }
+    packed_.pack(to, b, s.trans_b ? 1 : s.n, s.trans_b ? s.k : 1);
   }
   void pack_constant(const Tensor& b) {
-    constant_ = std::make_shared<Tensor>(DType::uint8, Shape{static_cast<std::int64_t>(b_bytes())});
+    constant_ =
+        std::make_shared<Tensor>(DType::uint8, Shape{static_cast<std::int64_t>(packed_.bytes())});
     pack(static_cast<std::byte*>(constant_->mutable_data()),
          static_cast<const std::uint8_t*>(b.data()));
   }
@@ -183,8 +169,7 @@ class Product {
     for (std::int64_t r = 0; r < rows; ++r) {
       sums[r] = gemm_.sign_row(a + r * k, one.a + (i + r) * k, k, a_flip_);
     }
-    const std::int64_t panel_bytes = gemm_.packed_bytes(k, gemm_.nr);
-    gemm_.run({rows, columns, k, a, k, one.b + j / gemm_.nr * panel_bytes, c, tile_columns_});
+    gemm_.run({rows, columns, k, a, k, packed_.panels(one.b, j), c, tile_columns_});
     for (std::int64_t r = 0; r < rows; ++r) {
       const std::int64_t matrix_row = (i + r) % matrix_rows_;
       const std::int64_t za = one.za[za_.count() > 1 ? matrix_row : 0];
@@ -231,13 +216,12 @@ class Product {
   const math::QuantizeKernels& rows_;
   Scratch scratch_;
   MatmulBatches batches_;
-  std::uint8_t a_flip_, b_flip_;
+  std::uint8_t a_flip_;
+  PackedInt8 packed_;
   ZeroPoints za_, zb_;
   Int8Epilogue epilogue_;
   bool biased_;
-  std::int64_t matrix_rows_ = 1;  // of one matrix of a
-  std::size_t width_ = 0;         // columns of whole panels, at least
-  std::size_t packed_ = 0;
+  std::int64_t matrix_rows_ = 1;      // of one matrix of a
   std::shared_ptr<Tensor> constant_;  // b, packed, where it is constant
   std::int64_t tile_columns_ = 0;
   std::size_t b_at_ = 0, columns_at_ = 0, scales_at_ = 0;

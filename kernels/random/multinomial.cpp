@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/stop.h"
 #include "kernels/common/convert_rows.h"
 #include "kernels/common/op.h"
 #include "kernels/random/random_rows.h"
@@ -34,7 +35,9 @@ void infer(InferContext& context) {
 void accumulate(double* p, std::int64_t n) {
   const double greatest = *std::max_element(p, p + n);
   double sum = 0;
-  for (std::int64_t c = 0; c < n; ++c) p[c] = sum += std::exp(p[c] - greatest);
+  for_pieces(n, 16, [&](std::int64_t first, std::int64_t last) {
+    for (auto c = first; c < last; ++c) p[c] = sum += std::exp(p[c] - greatest);
+  });
 }
 
 Kernel bind(BindContext& context) {
@@ -54,11 +57,13 @@ Kernel bind(BindContext& context) {
             const auto at = static_cast<std::size_t>(row * classes) * size;
             read(p, call.in<std::byte>(0) + at, classes);
             accumulate(p, classes);
-            for (std::int64_t s = row * samples; s < (row + 1) * samples; ++s) {
-              const double u = uniform_at(key, static_cast<std::uint64_t>(s));
-              const double* found = std::upper_bound(p, p + classes - 1, u * p[classes - 1]);
-              call.out<T>(0)[s] = static_cast<T>(found - p);
-            }
+            for_pieces(samples, 64, [&](std::int64_t first, std::int64_t last) {
+              for (std::int64_t s = row * samples + first; s < row * samples + last; ++s) {
+                const double u = uniform_at(key, static_cast<std::uint64_t>(s));
+                const double* found = std::upper_bound(p, p + classes - 1, u * p[classes - 1]);
+                call.out<T>(0)[s] = static_cast<T>(found - p);
+              }
+            });
           };
           call.pool().for_chunks(shape[0], 1, [&](std::int64_t row, std::int64_t) { draw(row); });
         };

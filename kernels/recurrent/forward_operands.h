@@ -50,7 +50,7 @@ class ForwardOperands {
   // Error(mismatch) when sequence_lens holds a negative length or one above that of X.
   ForwardArgs<C> load(graph::KernelContext& call) const {
     const auto* lengths = has_lengths_ ? call.in<std::int32_t>(In::sequence_lens) : nullptr;
-    if (lengths != nullptr) check_lengths(lengths);
+    if (lengths != nullptr) check_lengths(s_, lengths);
     return {.call = call,
             .x = x_(call),
             .w = w_(call),
@@ -108,15 +108,6 @@ class ForwardOperands {
   using In = RecurrentInput;
 
   std::int64_t state_size() const { return s_.directions * s_.batch_size * s_.hidden_size; }
-
-  void check_lengths(const std::int32_t* lengths) const {
-    for (std::int64_t b = 0; b < s_.batch_size; ++b) {
-      if (lengths[b] < 0 || lengths[b] > s_.sequence_length) {
-        fail(ErrorCode::mismatch, "sequence_lens holds ", lengths[b], ", X has ",
-             s_.sequence_length, " steps");
-      }
-    }
-  }
 
   void load_state(const C* initial, std::int64_t d, std::int64_t b, C* state) const {
     C* to = state + b * s_.hidden_size;

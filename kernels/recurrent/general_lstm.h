@@ -25,6 +25,35 @@ const auto* lstm_peepholes(const Recurrence& s, const Args& args, std::int64_t d
   return args.p == nullptr ? nullptr : args.p + d * 3 * s.hidden_size;
 }
 
+// One sample in one step: z, the inputs of the gates, and the state before. `active`: memory for
+// the four gates. `peephole` may be null.
+template <class C>
+void general_lstm_cell(const Recurrence& s, std::int64_t d, const C* peephole, C* active,
+                       const ForwardRow<C>& row) {
+  const std::int64_t n = s.hidden_size;
+  const CellActivation& f = s.activation(d, 0);
+  C* in = active;
+  C* out = active + n;
+  C* forget = active + 2 * n;
+  C* cell = active + 3 * n;
+  C *z = row.gates, *h = row.h, *c = row.c;
+  for (std::int64_t i = 0; peephole != nullptr && i < n; ++i) {
+    z[i] += peephole[i] * c[i];
+    z[2 * n + i] += peephole[2 * n + i] * c[i];
+  }
+  f.apply(z, in, n);
+  f.apply(z + 2 * n, forget, n);
+  s.activation(d, 1).apply(z + 3 * n, cell, n);
+  for (std::int64_t i = 0; i < n; ++i) {
+    const C keep = s.input_forget ? 1 - in[i] : forget[i];
+    c[i] = keep * c[i] + in[i] * cell[i];
+    if (peephole != nullptr) z[n + i] += peephole[n + i] * c[i];
+  }
+  f.apply(z + n, out, n);
+  lstm_output_activation(s, d).apply(c, h, n);
+  for (std::int64_t i = 0; i < n; ++i) h[i] *= out[i];
+}
+
 template <class C>
 class LstmForward : public DirectForward<C> {
  public:
@@ -34,37 +63,14 @@ class LstmForward : public DirectForward<C> {
 
   void step(const ForwardStep<C>& step, const C* r) const {
     this->add_products(step, r);
-    step.finish([&](const ForwardRow<C>& row) { cell(step, row); });
+    const C* const peephole = lstm_peepholes(this->s_, step.args, step.d);
+    C* const active = Scratch::at<C>(step.args.call, rows_);
+    step.finish([&](const ForwardRow<C>& row) {
+      general_lstm_cell(this->s_, step.d, peephole, active + row.b * 4 * this->s_.hidden_size, row);
+    });
   }
 
  private:
-  void cell(const ForwardStep<C>& step, const ForwardRow<C>& row) const {
-    const Recurrence& s = this->s_;
-    const std::int64_t n = s.hidden_size;
-    const CellActivation& f = s.activation(step.d, 0);
-    C* in = Scratch::at<C>(step.args.call, rows_) + row.b * 4 * n;
-    C* out = in + n;
-    C* forget = in + 2 * n;
-    C* cell = in + 3 * n;
-    C *z = row.gates, *h = row.h, *c = row.c;
-    const C* peephole = lstm_peepholes(s, step.args, step.d);
-    for (std::int64_t i = 0; peephole != nullptr && i < n; ++i) {
-      z[i] += peephole[i] * c[i];
-      z[2 * n + i] += peephole[2 * n + i] * c[i];
-    }
-    f.apply(z, in, n);
-    f.apply(z + 2 * n, forget, n);
-    s.activation(step.d, 1).apply(z + 3 * n, cell, n);
-    for (std::int64_t i = 0; i < n; ++i) {
-      const C keep = s.input_forget ? 1 - in[i] : forget[i];
-      c[i] = keep * c[i] + in[i] * cell[i];
-      if (peephole != nullptr) z[n + i] += peephole[n + i] * c[i];
-    }
-    f.apply(z + n, out, n);
-    lstm_output_activation(s, step.d).apply(c, h, n);
-    for (std::int64_t i = 0; i < n; ++i) h[i] *= out[i];
-  }
-
   std::size_t rows_;  // the four gates of each sample
 };
 

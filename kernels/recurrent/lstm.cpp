@@ -21,13 +21,10 @@ bool is_standard_lstm(const Recurrence& s) {
   return true;
 }
 
-}  // namespace ondine::kernels
-
-namespace ondine::kernels::ops {
-namespace {
-
-void unrolled_step(const UnrolledCell& cell, Val gates, UnrolledState& state) {
-  gates = gates + graph::matmul(state.h, cell.r);
+void unrolled_lstm_step(const UnrolledCell& cell, graph::Val gates, UnrolledState& state,
+                        graph::Val h) {
+  using graph::Val;
+  gates = gates + graph::matmul(h, cell.r);
   if (cell.r_bias) gates = gates + cell.r_bias;
   Val in = cell.gate(gates, 0);
   Val out = cell.gate(gates, 1);
@@ -43,6 +40,15 @@ void unrolled_step(const UnrolledCell& cell, Val gates, UnrolledState& state) {
   state.c = forget * state.c + in * candidate;
   if (cell.peepholes) out = out + cell.gate(cell.peepholes, 1) * state.c;
   state.h = activate(f, out) * activate(lstm_output_activation(cell.s, cell.d), state.c);
+}
+
+}  // namespace ondine::kernels
+
+namespace ondine::kernels::ops {
+namespace {
+
+void unrolled_step(const UnrolledCell& cell, Val gates, UnrolledState& state) {
+  unrolled_lstm_step(cell, gates, state, state.h);
 }
 
 bool supports_standard(const RecurrentDesc& desc, const math::Kernels&) {

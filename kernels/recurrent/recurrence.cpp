@@ -30,6 +30,15 @@ Recurrence read_recurrence(const graph::NodeView& node, const CellTraits& cell, 
   return s;
 }
 
+void check_lengths(const Recurrence& s, const std::int32_t* lengths) {
+  for (std::int64_t b = 0; b < s.batch_size; ++b) {
+    if (lengths[b] < 0 || lengths[b] > s.sequence_length) {
+      fail(ErrorCode::mismatch, "sequence_lens holds ", lengths[b], ", X has ", s.sequence_length,
+           " steps");
+    }
+  }
+}
+
 std::int64_t Recurrence::batch_chunk() const noexcept {
   constexpr std::int64_t block = 8;  // rows of the products
   const std::int64_t whole = std::max<std::int64_t>(1, batch_size);

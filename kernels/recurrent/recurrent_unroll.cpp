@@ -63,7 +63,7 @@ class UnrolledDirection {
   UnrolledDirection(ExpandContext& context, const Recurrence& s, std::int64_t d, Val x,
                     UnrolledStep step)
       : s_(s),
-        cell_{s, d, {}, {}, {}, {}},
+        cell_{s, d, {}, {}, {}, {}, {}, {}},
         step_(step),
         x_(x),
         lengths_(context.x(In::sequence_lens)) {
@@ -114,7 +114,9 @@ class UnrolledDirection {
                             inside(cell_.r),
                             inside(cell_.r_bias),
                             inside(cell_.peepholes),
-                            inside(cell_.hidden_size)};
+                            inside(cell_.hidden_size),
+                            {},
+                            {}};
     Val t = i;
     if (s_.runs_backwards(cell_.d)) {
       t = graph::squeeze(inside(length), {0}) - body.builder().int64(1) - i;
@@ -145,7 +147,10 @@ class UnrolledDirection {
   // One step: replaces the state and returns Y. `now` is the step's number where there are lengths.
   Val take(const UnrolledCell& cell, Val gates, Val now, Val lengths, UnrolledState& state) const {
     const UnrolledState previous = state;
-    step_(cell, gates, state);
+    UnrolledCell one = cell;
+    one.now = now;
+    one.lengths = lengths;
+    step_(one, gates, state);
     if (!lengths) return state.h;
     const Val valid = graph::unsqueeze(graph::less(now, lengths), {1});
     const Val y = graph::where(valid, state.h, graph::scalar_like(state.h, 0));

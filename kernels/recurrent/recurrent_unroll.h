@@ -13,7 +13,8 @@ struct UnrolledCell {
   const Recurrence& s;
   std::int64_t d;
   graph::Val r, r_bias, peepholes;
-  graph::Val hidden_size;  // int64 vector of one element, where s.hidden_size is 0
+  graph::Val hidden_size;   // int64 vector of one element, where s.hidden_size is 0
+  graph::Val now, lengths;  // the number of the step and sequence_lens, where that is given
 
   // The columns of gate k, or of the gates from `first` to before `last`.
   graph::Val gate(graph::Val v, std::int64_t k) const { return gates(v, k, k + 1); }

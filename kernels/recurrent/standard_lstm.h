@@ -4,10 +4,15 @@
 
 #include "kernels/recurrent/general_lstm.h"
 #include "kernels/recurrent/lstm_cell.h"
+#include "kernels/recurrent/recurrent_unroll.h"
 
 namespace ondine::kernels {
 
 bool is_standard_lstm(const Recurrence& s);
+
+// A step of graph nodes; R multiplies h, which need not be that of the state.
+void unrolled_lstm_step(const UnrolledCell& cell, graph::Val gates, UnrolledState& state,
+                        graph::Val h);
 
 template <class C>
 class StandardLstmForward : public DirectForward<C> {

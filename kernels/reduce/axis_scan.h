@@ -5,6 +5,7 @@
 #include <array>
 
 #include "core/parallel.h"
+#include "core/stop.h"
 #include "kernels/common/integer_parameters.h"
 
 namespace ondine::kernels {
@@ -26,11 +27,13 @@ void scan(ThreadPool& pool, const AxisView& view, bool reverse, const Acc& initi
       const std::int64_t k0 = task % strips * width;
       const std::int64_t n = std::min(width, view.inner - k0);
       std::fill_n(accs.begin(), n, initial);
-      for (std::int64_t i = 0; i < view.dim; ++i) {
-        const std::int64_t step = reverse ? view.dim - 1 - i : i;
-        const std::int64_t at = (outer * view.dim + step) * view.inner + k0;
-        for (std::int64_t k = 0; k < n; ++k) body(accs[static_cast<std::size_t>(k)], at + k);
-      }
+      for_pieces(view.dim, n, [&](std::int64_t from, std::int64_t to) {
+        for (auto i = from; i < to; ++i) {
+          const std::int64_t step = reverse ? view.dim - 1 - i : i;
+          const std::int64_t at = (outer * view.dim + step) * view.inner + k0;
+          for (std::int64_t k = 0; k < n; ++k) body(accs[static_cast<std::size_t>(k)], at + k);
+        }
+      });
       for (std::int64_t k = 0; k < n; ++k) {
         done(accs[static_cast<std::size_t>(k)], outer * view.inner + k0 + k);
       }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "core/stop.h"
 #include "kernels/common/element_conversion.h"
 #include "kernels/common/integer_parameters.h"
 #include "kernels/common/kernel_output.h"
@@ -82,7 +83,9 @@ Kernel bind(BindContext& context) {
             return a < b;
           };
           std::iota(order, order + view.dim, 0);
-          std::partial_sort(order, order + k, order + view.dim, before);
+          sort_checked(view.dim, before, [&](const auto& less) {
+            std::partial_sort(order, order + k, order + view.dim, less);
+          });
           const std::int64_t to = line / view.inner * k * view.inner + line % view.inner;
           for (std::int64_t i = 0; i < k; ++i) {
             if (values != nullptr) values[to + i * view.inner] = row[order[i] * view.inner];

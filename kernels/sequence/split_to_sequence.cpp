@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/budget.h"
+#include "core/stop.h"
 #include "core/value_bytes.h"
 #include "graph/evaluate/text_bytes.h"
 #include "kernels/common/integer_parameters.h"
@@ -68,6 +69,7 @@ Value cut(KernelContext& call, DType dtype, const Shape& x, std::size_t axis,
   std::vector<Value> elements;
   std::int64_t offset = 0;
   for (const std::int64_t size : sizes) {
+    checkpoint(256);
     Shape shape;
     for (std::size_t a = 0; a < x.rank(); ++a) {
       if (a != axis) shape.push_back(x[a]);

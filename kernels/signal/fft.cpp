@@ -5,6 +5,7 @@
 #include <numbers>
 
 #include "core/message.h"
+#include "core/stop.h"
 
 namespace ondine::math {
 namespace {
@@ -36,7 +37,9 @@ Fft::Fft(std::int64_t n) : n_(n) {
       power ? n : static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(2 * n - 1)));
   roots_.resize(at(padded_));
   bit_reversal_.resize(at(padded_));
-  for (std::int64_t j = 0; j < padded_; ++j) roots_[at(j)] = root(j, padded_);
+  for_pieces(padded_, 64, [&](std::int64_t first, std::int64_t last) {
+    for (auto j = first; j < last; ++j) roots_[at(j)] = root(j, padded_);
+  });
   for (std::int64_t j = 1; j < padded_; ++j) {
     const std::int32_t half = bit_reversal_[at(j / 2)] / 2;
     bit_reversal_[at(j)] = half + static_cast<std::int32_t>(j % 2 * (padded_ / 2));
@@ -45,6 +48,7 @@ Fft::Fft(std::int64_t n) : n_(n) {
   chirp_.resize(at(n));
   filter_.resize(at(padded_));
   for (std::int64_t j = 0; j < n; ++j) {
+    checkpoint(64);
     chirp_[at(j)] = root(j * j % (2 * n), 2 * n);
     filter_[at(j)] = std::conj(chirp_[at(j)]);
     if (j > 0) filter_[at(padded_ - j)] = filter_[at(j)];
@@ -70,6 +74,7 @@ void Fft::power_of_two(Complex* x) const {
   for (; width < padded_; width *= 4) {
     const std::int64_t step = padded_ / (4 * width);
     for (std::int64_t first = 0; first < padded_; first += 4 * width) {
+      if (first % 65536 == 0) checkpoint(4 * std::max<std::int64_t>(65536, 4 * width));
       Complex* p = x + first;
       for (std::int64_t j = 0; j < width; ++j) {
         const Complex a = p[j];
@@ -114,7 +119,10 @@ void Fft::run(Complex* x, bool inverse, Complex* scratch) const {
 }
 
 RealFft::RealFft(std::int64_t n) : half_(n / 2) {
-  for (std::int64_t j = 0; j <= n / 4; ++j) roots_.push_back(root(j, n));
+  for (std::int64_t j = 0; j <= n / 4; ++j) {
+    checkpoint(64);
+    roots_.push_back(root(j, n));
+  }
 }
 
 std::optional<FourierTables> RealFft::tables() const {

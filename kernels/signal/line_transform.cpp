@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/stop.h"
+
 namespace ondine::math {
 
 namespace {
@@ -65,7 +67,10 @@ void LineTransform::run(ThreadPool& pool, const double* from, double* to, Comple
   const std::int64_t grain = std::max<std::int64_t>(1, (count + shares() - 1) / shares());
   pool.for_chunks(count, grain, [&](std::int64_t first, std::int64_t last) {
     Complex* const mine = scratch + first / grain * scratch_each();
-    for (auto line = first; line < last; ++line) run_line(from, to, line, mine);
+    for (auto line = first; line < last; ++line) {
+      checkpoint(8 * (lines_.n + lines_.out.dim));
+      run_line(from, to, line, mine);
+    }
   });
 }
 

@@ -4,6 +4,7 @@
 // are whole numbers.
 #include <cmath>
 
+#include "core/stop.h"
 #include "kernels/common/convert_rows.h"
 #include "kernels/common/dtype_attribute.h"
 #include "kernels/common/element_conversion.h"
@@ -79,10 +80,12 @@ Kernel bind(BindContext& context) {
           const double left = mel.corner(i);
           const double centre = mel.corner(i + 1);
           const double right = mel.corner(i + 2);
-          for (std::int64_t j = 0; j < rows; ++j) {
-            const double value = Mel::weight(left, centre, right, static_cast<double>(j));
-            y[j * mel.bins + i] = store<T>(saturate<compute_t<T>>(value));
-          }
+          for_pieces(rows, 16, [&](std::int64_t from, std::int64_t to) {
+            for (auto j = from; j < to; ++j) {
+              const double value = Mel::weight(left, centre, right, static_cast<double>(j));
+              y[j * mel.bins + i] = store<T>(saturate<compute_t<T>>(value));
+            }
+          });
         }
       });
     };

@@ -1,10 +1,14 @@
 // string_concat.cpp — z = x followed by y, broadcast.
+#include "core/stop.h"
 #include "kernels/elementwise/binary.h"
 
 namespace ondine::kernels::ops {
 namespace {
 
-std::string concatenate(const std::string& a, const std::string& b) { return a + b; }
+std::string concatenate(const std::string& a, const std::string& b) {
+  checkpoint(static_cast<std::int64_t>((a.size() + b.size()) / 4) + 32);
+  return a + b;
+}
 
 // Bytes of all elements of an operand that is broadcast to n elements.
 std::uint64_t bytes_of(const std::string* elements, std::int64_t count, std::int64_t n) {

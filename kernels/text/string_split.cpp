@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/stop.h"
 #include "kernels/common/kernel_output.h"
 #include "kernels/common/op.h"
 #include "kernels/text/unicode.h"
@@ -13,16 +14,21 @@ namespace {
 using Parts = std::vector<std::string_view>;
 
 std::string_view without_leading_space(std::string_view text) {
-  while (const std::size_t bytes = leading_space(text)) text.remove_prefix(bytes);
+  while (const std::size_t bytes = leading_space(text)) {
+    checkpoint(8);
+    text.remove_prefix(bytes);
+  }
   return text;
 }
 
 void split_words(std::string_view text, std::int64_t splits, Parts& parts) {
   parts.clear();
   for (text = without_leading_space(text); !text.empty(); text = without_leading_space(text)) {
+    checkpoint(32);
     if (splits-- == 0) return parts.push_back(text);
     std::size_t end = 0;
     while (end < text.size() && leading_space(text.substr(end)) == 0) {
+      checkpoint(8);
       end += decode_utf8(text.substr(end)).bytes;
     }
     parts.push_back(text.substr(0, end));
@@ -30,10 +36,27 @@ void split_words(std::string_view text, std::int64_t splits, Parts& parts) {
   }
 }
 
+// As find(), which may compare the whole delimiter everywhere, in pieces.
+std::size_t find_checked(std::string_view text, std::string_view delimiter) {
+  if (text.size() < delimiter.size()) return text.npos;
+  const auto places = static_cast<std::int64_t>(text.size() - delimiter.size()) + 1;
+  std::size_t found = text.npos;
+  for_pieces(places, 1 + static_cast<std::int64_t>(delimiter.size()) / 16,
+             [&](std::int64_t first, std::int64_t last) {
+               if (found != text.npos) return;
+               const auto from = static_cast<std::size_t>(first);
+               const auto count = static_cast<std::size_t>(last - first) + delimiter.size() - 1;
+               const std::size_t at = text.substr(from, count).find(delimiter);
+               if (at != text.npos) found = from + at;
+             });
+  return found;
+}
+
 void split_at(std::string_view text, std::string_view delimiter, std::int64_t splits,
               Parts& parts) {
   parts.clear();
-  for (std::size_t at = 0; splits-- > 0 && (at = text.find(delimiter)) != text.npos;) {
+  for (std::size_t at = 0; splits-- > 0 && (at = find_checked(text, delimiter)) != text.npos;) {
+    checkpoint(16);
     parts.push_back(text.substr(0, at));
     text.remove_prefix(at + delimiter.size());
   }
@@ -81,6 +104,7 @@ Kernel bind(BindContext& context) {
       split(i, parts);
       std::string* row = to + i * max_parts;
       for (std::int64_t k = 0; k < max_parts; ++k) {
+        checkpoint(16);
         const auto at = static_cast<std::size_t>(k);
         row[k] = at < parts.size() ? std::string(parts[at]) : std::string();
       }

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "core/checked.h"
+#include "core/stop.h"
 #include "kernels/common/op.h"
 
 namespace ondine::kernels::ops {
@@ -117,8 +118,10 @@ class Vectorizer {
           const std::int64_t at = start + (n - 1) * step;
           if (at >= length) break;
           node = trie_.next(node, row[static_cast<std::size_t>(at)]);
+          checkpoint(64);
           if (node == 0) break;
           if (n < shortest_ || (n == 1 && step > 1)) continue;  // one token has no gaps
+          checkpoint(static_cast<std::int64_t>(trie_.ngrams(node).size()));
           for (const std::size_t ngram : trie_.ngrams(node)) ++counts[ngram];
         }
       }
@@ -186,6 +189,7 @@ Kernel bind(BindContext& context) {
         std::vector<std::int64_t> counts(vectorizer.ngrams());
         for (auto r = first; r < last; ++r) {
           for (std::int64_t i = 0; i < length; ++i) {
+            checkpoint(64);
             row[static_cast<std::size_t>(i)] = vectorizer.token(from[r * length + i]);
           }
           vectorizer.run(row, counts, y + r * vectorizer.size());

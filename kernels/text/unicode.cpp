@@ -4,6 +4,7 @@
 #include <cwctype>
 
 #include "core/message.h"
+#include "core/stop.h"
 
 namespace ondine::kernels {
 namespace {
@@ -81,6 +82,7 @@ std::string CaseChange::apply(Case wanted, std::string_view text) const {
   auto* const locale = static_cast<locale_t>(locale_.get());
   std::string out;
   while (!text.empty()) {
+    checkpoint(32);
     const CodePoint c = decode_utf8(text);
     if (c.valid) {
       const auto from = static_cast<wint_t>(c.value);

@@ -56,7 +56,8 @@ TEST_CASE("a subgraph gets the outer nodes between the named tensor and its capt
   const Val inner_a = inside.capture(a);
   Val y = inner_m * inner_m;
   inside.writer.gradient({inner_a}, {inner_a}, y);
-  OuterPath path(outer.graph, inside.graph(), inside.captures);
+  autodiff::Dataflow flow(outer.graph);
+  OuterPath path(outer.graph, flow, inside.graph(), inside.captures);
   // Mul and Identity of the outer graph come first; m is computed, exp(b) captured.
   REQUIRE(inside.graph().nodes.size() == 4);
   CHECK(inside.graph().nodes[0].op->name == "Mul");
@@ -91,7 +92,8 @@ TEST_CASE("without a path from a named tensor to a capture nothing is copied") {
     const Val y = inner[0] * inner[0];
     inside.writer.gradient({inner[x]}, {inner[x]}, y);
     const auto before = inside.captures;
-    OuterPath path(outer.graph, inside.graph(), inside.captures);
+    autodiff::Dataflow flow(outer.graph);
+    OuterPath path(outer.graph, flow, inside.graph(), inside.captures);
     path.remove_from(inside.graph());
     return inside.graph().nodes.size() == 2 && inside.captures == before;
   };
@@ -113,7 +115,8 @@ TEST_CASE("y alone is not a tensor by which to differentiate") {
   inside.writer.gradient({s}, {s}, inner_m);
   const Val other = inner_n * s;
   CHECK(other);
-  const OuterPath path(outer.graph, inside.graph(), inside.captures);
+  autodiff::Dataflow flow(outer.graph);
+  const OuterPath path(outer.graph, flow, inside.graph(), inside.captures);
   CHECK(inside.graph().nodes.size() == 2);
 }
 
@@ -127,7 +130,8 @@ TEST_CASE("what is captured for a copied node keeps its constant elements") {
   const Val inner_a = inside.capture(a);
   const Val y = inner_m * inner_m;
   inside.writer.gradient({inner_a}, {inner_a}, y);
-  const OuterPath path(outer.graph, inside.graph(), inside.captures);
+  autodiff::Dataflow flow(outer.graph);
+  const OuterPath path(outer.graph, flow, inside.graph(), inside.captures);
   const Node& copy = inside.graph().nodes[0];
   REQUIRE(copy.op->name == "Reshape");
   const GraphValue& dims = inside.graph()[copy.inputs[1]];
@@ -148,7 +152,8 @@ TEST_CASE("an output that a derivative added to a copied node is added to the ou
   const Val inner_m = inside.capture(m);
   const Val inner_a = inside.capture(a);
   inside.writer.gradient({inner_a}, {inner_a}, inner_m * inner_m);
-  OuterPath path(outer.graph, inside.graph(), inside.captures);
+  autodiff::Dataflow flow(outer.graph);
+  OuterPath path(outer.graph, flow, inside.graph(), inside.captures);
   Graph expanded = autodiff::expand(inside.graph(), catalogue());
   REQUIRE(outer.graph.nodes[0].op->name == "Dropout");
   REQUIRE(outer.graph.nodes[0].outputs.size() == 1);

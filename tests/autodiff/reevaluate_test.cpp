@@ -33,7 +33,8 @@ TEST_CASE("only what lies between a replaced tensor and the result is computed a
   const Val unread = unary("Log", m);     // the result does not depend on it
   const Val y = unary("Neg", m * k) + a;  // by m, k and a
   const std::size_t before = w.graph.nodes.size();
-  Reevaluation again(w.builder);
+  autodiff::Dataflow again_flow(w.graph);
+  Reevaluation again(w.builder, again_flow);
   const Val leaf = again.replace(m, c);
   const Val result = again.evaluate(y);
   CHECK(unread);
@@ -53,7 +54,8 @@ TEST_CASE("a result that does not depend on what is replaced stays as it is") {
   const Val y = b * b;
   const Val other = a * b;
   CHECK(other);
-  Reevaluation again(w.builder);
+  autodiff::Dataflow again_flow(w.graph);
+  Reevaluation again(w.builder, again_flow);
   again.replace(a, b);
   const std::size_t before = w.graph.nodes.size();
   CHECK(again.evaluate(y).id() == y.id());
@@ -65,12 +67,14 @@ TEST_CASE("a tensor that is replaced by the same value twice has one leaf, else 
   const Val a = w.input("a");
   const Val b = w.input("b");
   const Val c = w.input("c");
-  Reevaluation same(w.builder);
+  autodiff::Dataflow same_flow(w.graph);
+  Reevaluation same(w.builder, same_flow);
   const Val leaf = same.replace(a, b);
   CHECK(leaf.id() != b.id());
   CHECK(same.replace(a, b).id() == leaf.id());
   CHECK(w.graph.nodes.size() == 1);
-  Reevaluation different(w.builder);
+  autodiff::Dataflow different_flow(w.graph);
+  Reevaluation different(w.builder, different_flow);
   const Val first = different.replace(a, b);
   const Val second = different.replace(a, c);
   CHECK(first.id() != second.id());
@@ -84,7 +88,8 @@ TEST_CASE("a replaced tensor keeps its value where it depends on another replace
   const Val c = w.input("c");
   const Val m = unary("Exp", a);
   const Val y = m * a;
-  Reevaluation again(w.builder);
+  autodiff::Dataflow again_flow(w.graph);
+  Reevaluation again(w.builder, again_flow);
   const Val new_a = again.replace(a, b);
   const Val new_m = again.replace(m, c);
   const Node& product = producer(w.graph, again.evaluate(y).id());

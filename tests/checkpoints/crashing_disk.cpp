@@ -68,7 +68,7 @@ IoResult CrashingDisk::open_handle(const std::string& path) {
   return {next_handle_++, 0};
 }
 
-IoResult CrashingDisk::create(const std::string& path) {
+IoResult CrashingDisk::create(const std::string& path, const std::string& /*like*/) {
   if (names_.contains(path)) return {0, EEXIST};
   change({path, std::make_shared<Inode>(), ""});
   return open_handle(path);

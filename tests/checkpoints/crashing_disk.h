@@ -31,7 +31,7 @@ class CrashingDisk final : public FileSystem {
   std::vector<Contents> after_power_loss() const;
   std::vector<std::string> names() const;
 
-  IoResult create(const std::string& path) override;
+  IoResult create(const std::string& path, const std::string& like) override;
   IoResult open(const std::string& path) override;
   IoResult lock(const std::string& path) override;
   IoResult write(Handle handle, std::span<const std::byte> bytes) override;

@@ -32,8 +32,8 @@ class HookedFiles final : public FileSystem {
 
   HookedFiles(FileSystem& inner, Hook hook) : inner_(inner), hook_(std::move(hook)) {}
 
-  IoResult create(const std::string& path) override {
-    return call(Op::create, [&] { return inner_.create(path); });
+  IoResult create(const std::string& path, const std::string& like) override {
+    return call(Op::create, [&] { return inner_.create(path, like); });
   }
   IoResult open(const std::string& path) override {
     return call(Op::open, [&] { return inner_.open(path); });

@@ -8,6 +8,8 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
+#include "core/message.h"
+#include "graph/contract/added_versions.h"
 #include "graph/contract/catalogue.h"
 #include "graph/contract/op_def.h"
 #include "graph/contract/signature.h"
@@ -103,6 +105,12 @@ std::string operators_page() {
     contrib << "| " << spelled_domain(op->domain) << " | " << op->name << " | " << kernel_kind(*op)
             << " | " << gradient_kind(*op) << " |\n";
   }
+  std::string added;
+  for (const auto& [key, since] : versions) {
+    if (graph::is_added(key.first, key.second, *since.begin() - 1)) {
+      added += cat("\n- ", key.second, " below version ", *since.begin());
+    }
+  }
   std::ostringstream page;
   page
       << "# Operators\n\nWritten by the tests with `ONDINE_UPDATE_DOCS=1`; they fail when it is "
@@ -120,7 +128,9 @@ std::string operators_page() {
       << "\n## Operators of onnxruntime\n\nonnxruntime's optimizers and quantizers write them; "
          "inputs, outputs or attributes that are\nnot supported are refused by name.\n\n"
          "| domain | operator | kernel | gradient |\n|---|---|---|---|\n"
-      << contrib.str();
+      << contrib.str()
+      << "\nIn operator sets of ai.onnx that do not define them, these run as well:\n"
+      << added << '\n';
   return page.str();
 }
 

@@ -9,4 +9,4 @@ if [ ! -d "$folder" ]; then
   echo "skipped: there is no folder $folder" >&2
   exit 77
 fi
-exec "$ondine" verify "$folder" "$@"
+exec "$ondine" verify "$folder" --run-setup "$@"

@@ -27,7 +27,7 @@ struct Files {
 
   // Makes a file with a text; its handle is closed.
   void put(const std::string& text) {
-    const IoResult made = files.create(path);
+    const IoResult made = files.create(path, path);
     REQUIRE(made.error == 0);
     CHECK(files.write(made.value, std::as_bytes(std::span(text))).value ==
           static_cast<std::int64_t>(text.size()));
@@ -45,7 +45,7 @@ TEST_CASE("a folder that cannot be synced, as those of /proc, counts as synced")
 
 TEST_CASE_METHOD(Files, "a file is written, read, renamed, linked and removed") {
   put("hello");
-  CHECK(files.create(path).error == EEXIST);
+  CHECK(files.create(path, path).error == EEXIST);
   CHECK(files.rename(path, path + "2").error == 0);
   CHECK(files.open(path).error == ENOENT);
   CHECK(files.link(path + "2", path).error == 0);

@@ -153,3 +153,14 @@ TEST_CASE("a thread that the system does not start is an error that names it") {
   CHECK(runs_at_once(pool));
 }
 #endif
+
+// Only for tests/system/helgrind.sh, which must find it.
+TEST_CASE("chunks that write one number race", "[.race]") {
+  ThreadPool pool(2);
+  std::int64_t sum = 0;
+  pool.for_chunks(100, 1, [&](std::int64_t first, std::int64_t) {
+    sum += first;
+    std::this_thread::sleep_for(milliseconds(1));
+  });
+  CHECK(sum <= 4950);
+}

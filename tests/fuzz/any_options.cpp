@@ -83,6 +83,7 @@ class OptionsWriter {
     if (rare()) options_.freeze = {choices_->pick(parameters_)};
     if (rare()) options_.last_layers = choices_->below(4);
     options_.untie = rare();
+    options_.tie = rare();
     if (rare()) {
       options_.head = NewHead{choices_->below(4), choices_->pick(names_)};
       if (rare()) options_.head->names = {"one", "two"};

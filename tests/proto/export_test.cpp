@@ -34,8 +34,8 @@ std::vector<std::string> names_in(const std::filesystem::path& folder) {
 class FailingFiles final : public FileSystem {
  public:
   explicit FailingFiles(int successes) : left_(successes) {}
-  IoResult create(const std::string& path) override {
-    return fails() ? broken : real_.create(path);
+  IoResult create(const std::string& path, const std::string& like) override {
+    return fails() ? broken : real_.create(path, like);
   }
   IoResult open(const std::string& path) override { return real_.open(path); }
   IoResult lock(const std::string& path) override { return real_.lock(path); }
@@ -152,23 +152,30 @@ TEST_CASE("without a size the model is one file") {
   CHECK(model_difference(weights(1), load_model(folder / "m.onnx")).empty());
 }
 
-TEST_CASE("saving again replaces the model and its data and touches nothing else") {
+TEST_CASE("saving again replaces the model and touches nothing but left-overs of dead writers") {
   const test::TemporaryFolder folder;
   const std::vector<std::string> others{"m.onnx.0123456789abcdeg.data", "m.onnx.data",
+                                        "m.onnx.0123456789abcdef.data",
                                         "other.onnx.0123456789abcdef.data"};
   for (const auto& name : others) std::ofstream(folder / name) << "kept";
-  std::ofstream(folder / "m.onnx.0123456789abcdef.data") << "left by an earlier export";
   std::ofstream(folder / "m.onnx.0123456789abcdef.data.ondine-tmp-1-2") << "left by a dead one";
   save_model(weights(1), folder / "m.onnx", 0);
-  CHECK(names_in(folder.path()).size() == 5);
-  // Reading from the file that is about to be removed.
-  const auto loaded = load_model(folder / "m.onnx");
+  CHECK(names_in(folder.path()).size() == others.size() + 2);
+  save_model(weights(1), folder / "m.onnx", 0);  // the same data has the same name
+  CHECK(names_in(folder.path()).size() == others.size() + 2);
   save_model(weights(2), folder / "m.onnx", 0);
-  CHECK(names_in(folder.path()).size() == 5);
-  CHECK(model_difference(loaded, weights(1)).empty());
   CHECK(model_difference(load_model(folder / "m.onnx"), weights(2)).empty());
   save_model(weights(3), folder / "m.onnx");
-  CHECK(names_in(folder.path()).size() == 4);
+  CHECK(model_difference(load_model(folder / "m.onnx"), weights(3)).empty());
+}
+
+TEST_CASE("a copy of an export under another name keeps its data when the export is replaced") {
+  const test::TemporaryFolder folder;
+  save_model(weights(1), folder / "m.onnx", 0);
+  std::filesystem::copy_file(folder / "m.onnx", folder / "copy.onnx");
+  save_model(weights(2), folder / "m.onnx", 0);
+  save_model(weights(3), folder / "m.onnx");
+  CHECK(model_difference(load_model(folder / "copy.onnx"), weights(1)).empty());
 }
 
 TEST_CASE("a write that fails at any point leaves the old model or the new one") {

@@ -122,8 +122,8 @@ TEST_CASE("zsh and fish are told values, choices and what may be repeated") {
                                "write]:TEXT:_files' \\\n") &&
                       Contains("'--precision[Of products\\: float32, or bf16 to round their "
                                "factors where the processor can]:TEXT:(bf16 float32)'") &&
-                      Contains("'--untie[Train parameters separately that PyTorch'\\''s exporter "
-                               "merged because they were equal]'") &&
+                      Contains("'--tie[Train parameters as one that PyTorch'\\''s exporter merged "
+                               "because they were equal]'") &&
                       Contains("'*--input[NAME=FILE; repeat for each input]:TEXT:_files'") &&
                       Contains(" \\\n        '*:file:_files'\n      ;;\n"));
   const std::string fish = shop.succeed("completion fish").out;

@@ -24,23 +24,24 @@ TEST_CASE("coefficients of an optimizer are those of the options, each where it 
     const std::string text = prepared(shop, "--loss mse --optimizer " + options);
     for (const std::string& line : lines) CHECK_THAT(text, Contains(line));
   };
-  const std::string all =
-      " --learning-rate 0.3 --momentum 0.7 --beta1 0.8 --beta2 0.95 --epsilon 0.001";
+  const std::string given = " --learning-rate 0.3";
+  const std::string momentum = given + " --momentum 0.7";
+  const std::string adam = given + " --beta1 0.8 --beta2 0.95 --epsilon 0.001";
   const std::string rate = "initializer learning_rate: tensor(float)[] {0.3}\n";
-  check("sgd" + all, {rate, "fc1.w.change = Mul-17(fc1.w.gradient, learning_rate)\n"});
+  check("sgd" + given, {rate, "fc1.w.change = Mul-17(fc1.w.gradient, learning_rate)\n"});
   check("sgd --weight-decay 0.02",
         {"initializer learning_rate: tensor(float)[] {0.01}\n",
          "initializer decay: tensor(float)[] {0.02}\n", "fc1.w.decay = Mul-17(fc1.w, decay)\n",
          "fc1.w.decayed_gradient = Add-17(fc1.w.gradient, fc1.w.decay)\n"});
-  check("momentum --weight-decay 0.02" + all,
+  check("momentum --weight-decay 0.02" + momentum,
         {rate, "{alpha = 0.7, beta = 1, mode = 'standard', norm_coefficient = 0.02}\n"});
-  check("nesterov" + all,
+  check("nesterov" + momentum,
         {rate, "{alpha = 0.7, beta = 1, mode = 'nesterov', norm_coefficient = 0}\n"});
-  check("adagrad --weight-decay 0.02" + all,
+  check("adagrad --weight-decay 0.02 --epsilon 0.001" + given,
         {rate, "{epsilon = 0.001, norm_coefficient = 0.02}\n"});
-  check("adam --weight-decay 0.02" + all,
+  check("adam --weight-decay 0.02" + adam,
         {rate, "{alpha = 0.8, beta = 0.95, epsilon = 0.001, norm_coefficient = 0.02}\n"});
-  check("adamw --weight-decay 0.02" + all,
+  check("adamw --weight-decay 0.02" + adam,
         {rate, "{alpha = 0.8, beta = 0.95, epsilon = 0.001, norm_coefficient = 0}\n",
          "initializer decay: tensor(float)[] {0.02}\n",
          "decay.rate = Mul-17(learning_rate, decay)\n"});
@@ -69,7 +70,7 @@ TEST_CASE("bounds, factors, delays and averages of updates are those of the opti
   }
   const std::string swa = prepared(shop, "--loss mse --swa");
   CHECK_THAT(swa, Contains("initializer average.least: tensor(float)[] {0}\n"));
-  const std::string plain = prepared(shop, "--loss mse --average-from 3");
+  const std::string plain = prepared(shop, "--loss mse");
   for (const char* part : {"average", "clip", "loss_scale", "step.from"}) {
     CHECK_THAT(plain, !Contains(part));
   }
@@ -135,4 +136,65 @@ TEST_CASE("prepare prints why weights are kept and how the loss is scaled") {
              Contains("\n  freeze  fc1.w  [4, 8]  ") && Contains("\n  train   fc2.b  [3]     "));
   CHECK_THAT(shop.succeed(prepare + "--qat int8").out,
              Contains("  qat     rounds weights and activations of 2 layers to 8 bits; "));
+}
+
+TEST_CASE("an option of prepare that would change nothing is wrong usage") {
+  const Workshop shop;
+  struct Case {
+    std::string options;
+    std::string message;
+  };
+  for (const Case& one :
+       {Case{"--loss mse --momentum 0.9",
+             "--momentum does not apply to sgd; use --optimizer momentum or nesterov"},
+        {"--loss mse --optimizer adam --momentum 0.9",
+         "--momentum does not apply to adam; use --optimizer momentum or nesterov"},
+        {"--loss mse --optimizer momentum --beta1 0.9",
+         "--beta1 does not apply to momentum; use --optimizer adam or adamw"},
+        {"--loss mse --optimizer adagrad --beta2 0.9",
+         "--beta2 does not apply to adagrad; use --optimizer adam or adamw"},
+        {"--loss mse --optimizer nesterov --epsilon 1e-8",
+         "--epsilon does not apply to nesterov; use --optimizer adagrad, adam or adamw"},
+        // Given as it is without the option, too.
+        {"--loss mse --huber-delta 1", "--huber-delta does not apply to mse; use --loss huber"},
+        {"--loss bce --focal-gamma 2", "--focal-gamma does not apply to bce; use --loss focal"},
+        {"--loss cross-entropy --margin 2",
+         "--margin does not apply to softmax-cross-entropy; use --loss triplet or contrastive"},
+        {"--loss nll --ctc-blank 0", "--ctc-blank does not apply to nll; use --loss ctc"},
+        {"--loss focal --label-smoothing 0.1",
+         "--label-smoothing does not apply to focal; use --loss softmax-cross-entropy"},
+        {"--loss focal --ignore-index 0", "--ignore-index does not apply to focal"},
+        {"--loss kl --soft-labels", "--soft-labels does not apply to kl"},
+        {"--loss mse --no-accuracy",
+         "--no-accuracy does not apply to mse; use --loss softmax-cross-entropy, nll, kl or focal"},
+        {"--loss-model net.onnx --huber-delta 2", "--huber-delta does not apply to a loss model"},
+        {"--loss mse --average-from 3", "--average-from needs averages of parameters"}}) {
+    CAPTURE(one.options);
+    const auto result = shop.run("prepare net.onnx -o t.onnx " + one.options);
+    CHECK(result.exit_code == 2);
+    CHECK_THAT(result.err, Contains(one.message));
+    CHECK_FALSE(std::filesystem::exists(shop / "t.onnx"));
+  }
+  for (const char* epsilon : {"0", "-1e-8", "nan", "inf"}) {
+    CAPTURE(epsilon);
+    shop.refuse("prepare net.onnx -o t.onnx --loss mse --optimizer adam --epsilon " +
+                    std::string(epsilon),
+                "epsilon must be a positive number");
+  }
+}
+
+TEST_CASE("numbers that an option does not take are refused in a short sentence") {
+  const Workshop shop;
+  shop.succeed("prepare net.onnx -o t.onnx --loss mse");
+  for (const auto& [arguments, message] :
+       {std::pair<std::string, std::string>{"train t.onnx --data . --epochs 1 --batch-size 0",
+                                            "--batch-size needs a number above 0\n"},
+        {"bench t.onnx --batch -3", "--batch needs a number above 0\n"},
+        {"infer net.onnx --deadline nan", "--deadline needs a number above 0\n"},
+        {"bench t.onnx --threads 0", "--threads needs a whole number from 1 to 1024\n"},
+        {"bench t.onnx --threads 5000", "--threads needs a whole number from 1 to 1024\n"}}) {
+    const auto result = shop.run(arguments);
+    CHECK(result.exit_code == 2);
+    CHECK_THAT(result.err, Catch::StartsWith(message));
+  }
 }

@@ -129,12 +129,13 @@ TEST_CASE("differentiate prints its nodes, version, inputs and outputs") {
                              Contains("gradient.x  float[2, 2]  0.5 -1 0.5 -1\n"));
 }
 
-TEST_CASE("infer takes rows of bytes where the model takes floats from 0 to 1") {
+TEST_CASE("infer takes the numbers of a table of bytes") {
   const Workshop shop;
   write_line(shop);
   // y = 0.5 x0 - x1 + 0.25
   save_array(shop / "x.npy", Tensor::of<std::uint8_t>({3, 2}, {255, 0, 0, 51, 255, 255}));
-  CHECK(shop.succeed("infer line.onnx --input x=x.npy").out == "y  float[3, 1]  0.75 0.05 -0.25\n");
+  CHECK(shop.succeed("infer line.onnx --input x=x.npy").out ==
+        "y  float[3, 1]  127.75 -50.75 -127.25\n");
 }
 
 TEST_CASE("balanced weights of classes are rows by classes and their own rows") {

@@ -6,6 +6,7 @@
 #include <ondine/build.h>
 #include <ondine/data.h>
 
+#include "proto/import.h"
 #include "tests/support/bitmap.h"
 #include "tests/support/models.h"
 #include "tests/system/cli_run.h"
@@ -18,16 +19,18 @@ using ondine::test::bitmap;
 
 TEST_CASE("commands make up values of the usual types, and say for which types they do not") {
   const Workshop shop;
-  for (const DType dtype : {DType::float32, DType::float64, DType::float16, DType::int64,
-                            DType::int32, DType::uint8, DType::boolean}) {
+  for (const DType dtype : {DType::float32, DType::float64, DType::float16, DType::bfloat16,
+                            DType::int64, DType::int32, DType::int16, DType::int8, DType::uint64,
+                            DType::uint32, DType::uint16, DType::uint8, DType::boolean}) {
     INFO(to_string(dtype));
     shop.write("copy.onnx", text_of(test::encode(identity(dtype, {2, 3}))));
     shop.succeed("bench copy.onnx --steps 1");
   }
-  for (const DType dtype : {DType::int8, DType::string, DType::uint16}) {
+  for (const DType dtype : {DType::string, DType::float8e4m3fn}) {
     shop.write("copy.onnx", text_of(test::encode(identity(dtype, {2, 3}))));
-    shop.refuse("bench copy.onnx --steps 1", "synthetic values for input 'x' of type tensor(" +
-                                                 std::string(to_string(dtype)) + ")[2, 3]");
+    shop.refuse("bench copy.onnx --steps 1", "no values can be made up for input 'x', a tensor(" +
+                                                 std::string(to_string(dtype)) +
+                                                 ")[2, 3]; they are made for numbers");
   }
   // An input with a default needs no value, of whatever type and shape it is.
   graph::ModelDef model = identity(DType::float32, {2});
@@ -148,4 +151,39 @@ TEST_CASE("up to twenty images that are left out are named") {
     CHECK((err.find("\n  ...\n") != std::string::npos) == (i == 30));
     CHECK((err.find("/30.bmp") == std::string::npos));
   }
+}
+
+TEST_CASE("shapes that are not known are asked for, and given to what makes up data") {
+  const Workshop shop;
+  ModelBuilder b("open");
+  b.input("x", DType::float32, {"N", std::int64_t{2}});
+  b.input("axes", DType::int64, {std::int64_t{1}});
+  b.node("MatMul", {"x", b.initializer("w", Tensor::of<float>({2, 3}, {1, 2, 3, 4, 5, 6}))}, {},
+         "m");
+  b.node("ReduceSum", {"m", "axes"}, {{"keepdims", std::int64_t{0}}}, "y");
+  b.output("y", DType::float32, {"A"});
+  graph::ModelDef def = load_model(b.bytes());
+  def.graph.outputs[0].type.dims.reset();
+  shop.write("open.onnx", text_of(test::encode(def)));
+  shop.succeed("prepare open.onnx -o t.onnx --loss mse --init keep");
+  for (const std::string command : {"gradcheck", "bench", "doctor"}) {
+    CAPTURE(command);
+    shop.refuse(command + " t.onnx", "the shape of input 'label', a tensor(float)");
+    shop.refuse(command + " t.onnx", "give it: --shape label=DIMxDIMx...");
+  }
+  // The sum is one of three numbers along either axis.
+  CHECK_THAT(shop.succeed("gradcheck t.onnx --shape label=3").out, Contains("ok     w"));
+  CHECK_THAT(shop.succeed("gradcheck t.onnx --batch 5 --shape label=3 --shape x=3x2").out,
+             Contains("ok     w"));
+  shop.refuse("gradcheck t.onnx --shape nothing=3", "there is no input 'nothing'");
+  // What inference finds of an output without a shape is believed.
+  ModelBuilder closed("closed");
+  closed.input("x", DType::float32, {"N", std::int64_t{2}});
+  closed.node("MatMul", {"x", closed.initializer("w", Tensor::of<float>({2, 1}, {1, 2}))}, {}, "y");
+  closed.output("y", DType::float32, {"N", std::int64_t{1}});
+  def = load_model(closed.bytes());
+  def.graph.outputs[0].type.dims.reset();
+  shop.write("closed.onnx", text_of(test::encode(def)));
+  shop.succeed("prepare closed.onnx -o c.onnx --loss mse --init keep");
+  CHECK_THAT(shop.succeed("gradcheck c.onnx").out, Contains("ok     w"));
 }

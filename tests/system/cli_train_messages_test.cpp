@@ -106,8 +106,9 @@ TEST_CASE("an interrupted run says in which epoch and after how many rows, and g
   const Workshop shop;
   shop.succeed(prepare);
   const std::string interrupt = "; do sleep 0.01; done; kill -INT $pid; wait $pid";
-  const Result saved = shop.run(train + "--epochs 100000 --checkpoint run.ckpt",
-                                "% & pid=$!; while ! test -e run.ckpt" + interrupt);
+  const Result saved =
+      shop.run(train + "--epochs 100000 --checkpoint run.ckpt",
+               "env --default-signal=INT % & pid=$!; while ! test -e run.ckpt" + interrupt);
   CHECK(saved.exit_code == 130);
   const Stop stop = stop_of(saved, "; saved to 'run.ckpt', go on with --resume\n");
   const std::string epochs = std::to_string(stop.epoch);
@@ -119,9 +120,10 @@ TEST_CASE("an interrupted run says in which epoch and after how many rows, and g
   CHECK(shop.succeed(train + "--checkpoint run.ckpt --resume --epochs " + epochs).out ==
         "nothing to do: the run of 'run.ckpt' has " + epochs + " of " + epochs +
             " epochs and is finished\n");
-  const Result lost = shop.run(train + "--epochs 100000 --metrics m.jsonl -o none.onnx",
-                               "% & pid=$!; while ! test -s m.jsonl; do sleep 0.01; done; "
-                               "kill -TERM $pid; wait $pid");
+  const Result lost =
+      shop.run(train + "--epochs 100000 --metrics m.jsonl -o none.onnx",
+               "env --default-signal=INT % & pid=$!; while ! test -s m.jsonl; do sleep 0.01; done; "
+               "kill -TERM $pid; wait $pid");
   CHECK(lost.exit_code == 143);
   stop_of(lost, "; nothing was saved (no --checkpoint)\n");
   CHECK_FALSE(exists(shop / "none.onnx"));
@@ -148,7 +150,8 @@ TEST_CASE("a second interrupt ends a run at once, in the middle of a step") {
   write_model(shop, "long.onnx", model);
   const Result result =
       shop.run("train long.onnx --epochs 1 --set rate=1 --deadline 100 --metrics m.jsonl",
-               "% & pid=$!; while ! test -e m.jsonl; do sleep 0.01; done; sleep 0.1; "
+               "env --default-signal=INT % & pid=$!; while ! test -e m.jsonl; do sleep 0.01; done; "
+               "sleep 0.1; "
                "while kill -INT $pid 2>none; do sleep 0.05; done; wait $pid");
   CHECK(result.exit_code == 130);
   CHECK_THAT(result.err, !Contains("ondine: "));

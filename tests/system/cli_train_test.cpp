@@ -68,9 +68,10 @@ TEST_CASE("an interrupted run saves, exits with 130 and continues from the same 
   shop.succeed(prepare_adam);
   const std::string long_run = train + "--epochs 60 --checkpoint run.ckpt -o parts.onnx";
   shop.succeed(train + "--epochs 60 -o whole.onnx");
-  const Result stopped = shop.run(long_run,
-                                  "% & pid=$!; while ! test -e run.ckpt; do sleep 0.01; done; "
-                                  "kill -INT $pid; wait $pid");
+  const Result stopped = shop.run(
+      long_run,
+      "env --default-signal=INT % & pid=$!; while ! test -e run.ckpt; do sleep 0.01; done; "
+      "kill -INT $pid; wait $pid");
   INFO(stopped.out << stopped.err);
   if (stopped.exit_code == 0) {
     WARN("the run was over before it was interrupted");

@@ -140,12 +140,17 @@ TEST_CASE("verify runs hostile cases in a copy that it removes, through an emula
   fs::create_symlink("model.onnx", shop / "case/link.onnx");
   shop.write("case/setup.sh",
              "test -e link.onnx && exit 0\nhead -c 3000000 /dev/zero | tr '\\0' x\nexit 3\n");
-  const Result long_text = shop.run("verify case");
+  // Nobody asked for it.
+  CHECK_THAT(shop.succeed("verify case").out, Catch::Contains("SKIPPED case: ") &&
+                                                  Catch::Contains("--run-setup") &&
+                                                  Catch::Contains("0 passed, 0 failed, 1 skipped"));
+  CHECK(shop.run("verify case --none-skipped").exit_code == 1);
+  const Result long_text = shop.run("verify case --run-setup");
   CHECK_THAT(long_text.out, Catch::StartsWith("SKIPPED case: setup.sh: xxx"));
   CHECK(long_text.out.size() > std::size_t{1} << 20);
   CHECK(long_text.out.size() < (std::size_t{1} << 20) + 5000);
   shop.write("case/setup.sh", "test \"$(pwd)\" = \"$PWD\" && mv model.onnx gone.onnx\n");
-  expect_failure(shop, "case", "case/model.onnx': No such file");
+  expect_failure(shop, "case --run-setup", "case/model.onnx': No such file");
 }
 
 TEST_CASE("verify refuses an unknown verdict and call, and reads what follows their names") {

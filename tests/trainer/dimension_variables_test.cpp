@@ -139,6 +139,39 @@ TEST_CASE("outputs whose shape only a run tells are compared, too") {
   refuse(model, {{"x", Tensor::of<float>({2}, {0, 1})}}, "value 'y' has 1 for dim 'N'");
 }
 
+TEST_CASE("outputs have the fixed dims and the rank that the model declares") {
+  const auto found = [](std::vector<DimDef> dims) {
+    return model_of({floats("x", {named("N")})}, {tensor_value("y", DType::int64, std::move(dims))},
+                    {node("NonZero", {"x"}, {"y"})});
+  };
+  const Tensor x = Tensor::of<float>({3}, {1, 0, 1});
+  infer(found({std::int64_t{1}, std::int64_t{2}}), {{"x", x}});
+  refuse(found({std::int64_t{1}, std::int64_t{3}}), {{"x", x}},
+         "value 'y' has 2 along axis 1, the model declares 3");
+  // Known before the run, but not when the model is loaded.
+  const ModelDef reshaped =
+      model_of({floats("x", {named("N")}), tensor_value("s", DType::int64, {std::int64_t{1}})},
+               {floats("y", {std::int64_t{4}})}, {node("Reshape", {"x", "s"}, {"y"})});
+  infer(reshaped, {{"x", vector_of(4)}, {"s", int64s({4})}});
+  refuse(reshaped, {{"x", vector_of(2)}, {"s", int64s({2})}}, "the model declares 4");
+  const TypeDef element = tensor_value("", DType::int64, {std::int64_t{1}, std::int64_t{3}}).type;
+  const ModelDef sequence =
+      model_of({floats("x", {named("N")})}, {holding(TypeKind::sequence, "s", element)},
+               {node("NonZero", {"x"}, {"found"}), node("SequenceConstruct", {"found"}, {"s"})});
+  refuse(sequence, {{"x", x}}, "value 's' has 2 along axis 1, the model declares 3");
+}
+
+TEST_CASE("elements of a fed sequence have the sizes that outputs give") {
+  const TypeDef element = floats("", {named("N")}).type;
+  const ModelDef model =
+      model_of({holding(TypeKind::sequence, "s", element), floats("x", {{}})},
+               {floats("y", {named("N")}), tensor_value("n", DType::int64, {})},
+               {node("Relu", {"x"}, {"y"}), node("SequenceLength", {"s"}, {"n"})});
+  infer(model, {{"s", Value::sequence({vector_of(2), vector_of(2)})}, {"x", vector_of(2)}});
+  refuse(model, {{"s", Value::sequence({vector_of(2), vector_of(3)})}, {"x", vector_of(2)}},
+         "has 3 for dim 'N'");
+}
+
 TEST_CASE("elements of outputs whose shape only a run tells are compared, too") {
   const TypeDef element = tensor_value("", DType::int64, {std::int64_t{1}, named("N")}).type;
   const ModelDef model =

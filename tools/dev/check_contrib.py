@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
-"""Compares the com.microsoft operators with onnxruntime: check_contrib.py [--only NAME] [--ondine PATH]
+"""Compares operators that onnxruntime adds with onnxruntime: check_contrib.py [--only NAME] [--ondine PATH]
 
 Every case is a model of one node with random inputs, once with the dims declared and once with
 symbolic ones. The greatest difference, relative to the greatest element, must be below 1e-4;
-integers must be equal, quantized ones may be one step apart where both round. DynamicQuantizeLSTM,
-whose states only onnxruntime rounds to 8 bits, may differ by 0.3 %. Operators that onnxruntime's CPU
-does not run are compared with standard nodes that say the same. Needs onnx, onnxruntime and numpy
-from PyPI.
+integers must be equal, quantized ones may be one step apart where both round. Operators that
+onnxruntime's CPU does not run are compared with standard nodes that say the same. Needs onnx,
+onnxruntime and numpy from PyPI.
 """
 import argparse
 import pathlib
@@ -36,7 +35,7 @@ def make_model(case, nodes, symbolic):
     names = sorted(name for node in nodes for name in node.output if name.startswith("o"))
     outputs = [helper.make_empty_tensor_value_info(name) for name in names]
     graph = helper.make_graph(nodes, "case", inputs, outputs, constants)
-    imports = [helper.make_opsetid("", 20), helper.make_opsetid(DOMAIN, 1)]
+    imports = [helper.make_opsetid("", case.opset), helper.make_opsetid(DOMAIN, 1)]
     return helper.make_model(graph, opset_imports=imports, ir_version=10)
 
 

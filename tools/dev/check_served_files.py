@@ -7,6 +7,7 @@ by onnxruntime; images are read by Pillow and samples by Python's wave. The clas
 for every file. Needs onnxruntime, numpy and Pillow from PyPI."""
 import argparse
 import csv
+import json
 import pathlib
 import subprocess
 import sys
@@ -56,7 +57,7 @@ def main():
                        stdout=subprocess.DEVNULL)
         session = onnxruntime.InferenceSession(exported)
         taken = session.get_inputs()[0]
-        names = session.get_modelmeta().custom_metadata_map["ondine.class_names"].split("\n")
+        names = json.loads(session.get_modelmeta().custom_metadata_map["ondine.data"])["classes"]
         read = read_image if len(taken.shape) == 4 else read_sound
         shape = taken.shape[1:] if len(taken.shape) == 4 else taken.shape[-1]
         files, different = 0, []

@@ -22,6 +22,7 @@ class Case:
     keep: object = None  # the part of the results that is defined
     present: tuple = None  # positions of the outputs that the node has
     symbolic: bool = True  # whether the operator works on symbolic dims
+    opset: int = 20  # of ai.onnx
 
 
 def floats(*shape, low=-1.0, high=1.0):
@@ -277,18 +278,43 @@ def quantized():
         c = integers(-200, 200, 6, dtype=np.int32)
         yield Case("QGemm", [g, s, p, w, t, np.int8(2), c, f32(0.2), r], {"transB": 1, "alpha": 0.5}, steps=1, constants=(3,))
         yield Case("QGemm", [g, s, p, w, floats(6, low=0.01, high=0.02), np.zeros(6, np.int8), c], {"transA": 1}, constants=(3,))
-    for direction in ("forward", "bidirectional"):
+    for direction in ("forward", "reverse", "bidirectional"):
         count = 2 if direction == "bidirectional" else 1
-        x, w, r = floats(5, 2, 6), integers(-100, 100, count, 6, 16, dtype=np.int8), integers(-100, 100, count, 4, 16, dtype=np.int8)
+        x, w, r = floats(30, 2, 6), integers(-100, 100, count, 6, 16, dtype=np.int8), integers(-100, 100, count, 4, 16, dtype=np.int8)
         scales = [np.full(count, 0.005, np.float32), np.zeros(count, np.int8)]
+        states = [floats(count, 2, 4), floats(count, 2, 4)]
         for each in (scales, [np.repeat(v[:, None], 16, 1) for v in scales]):
-            rest = [floats(count, 32), None, None, None, None, *each, *each]
-            attrs = {"hidden_size": 4, "direction": direction}
-            fixed = (1, 2, 8, 9, 10, 11)
-            yield Case("DynamicQuantizeLSTM", [x, w, r, *rest], attrs, 3, fixed, tolerance=3e-3)
+            for more in ([None] * 4, [i32(30, 12), *states, None], [None, *states, floats(count, 12)]):
+                rest = [floats(count, 32), *more, *each, *each]
+                attrs = {"hidden_size": 4, "direction": direction}
+                fixed = (1, 2, 8, 9, 10, 11)
+                yield Case("DynamicQuantizeLSTM", [x, w, r, *rest], attrs, 3, fixed, tolerance=1e-5)
     words = integers(-3000, 3000, 3, 4, dtype=np.int16)
     yield Case("QuantizeLinear", [floats(3, 4), f32(0.001), np.int16(5)])
     yield Case("DequantizeLinear", [words, floats(3, low=0.1), np.zeros(3, np.int16)], {"axis": 0})
+
+
+def early():
+    """What onnxruntime has in versions of ai.onnx that do not define it."""
+    x, scale, bias = floats(2, 3, 4, 5), floats(5), floats(5)
+    yield Case("LayerNormalization", [x, scale, bias], {"axis": -1, "epsilon": 1e-5}, 3, domain="", opset=13)
+    yield Case("LayerNormalization", [x, scale, bias], {}, domain="", opset=9)
+    yield Case("SimplifiedLayerNormalization", [x, scale], {"axis": -1}, domain="", opset=9)
+    curve = {"alpha": 0.5, "beta": 2.0}
+    for name, attrs in (
+        ("Affine", curve),
+        ("ScaledTanh", curve),
+        ("ParametricSoftplus", curve),
+        ("Scale", {"scale": 3.0}),
+        ("ThresholdedRelu", {"alpha": 0.2}),
+        ("ImageScaler", {"bias": [0.5, 1.0, 2.0], "scale": 2.0}),
+        ("Crop", {"border": [1, 0, 2, 1]}),
+        ("Crop", {"border": [1, 1, 0, 0], "scale": [2, 3]}),
+        ("MeanVarianceNormalization", {"across_channels": 0, "normalize_variance": 1}),
+        ("MeanVarianceNormalization", {"across_channels": 1, "normalize_variance": 1}),
+        ("MeanVarianceNormalization", {"across_channels": 0, "normalize_variance": 0}),
+    ):
+        yield Case(name, [x], attrs, domain="", opset=8)
 
 
 def others():
@@ -307,5 +333,5 @@ def others():
 
 
 def cases():
-    for group in (gelus, norms, products, convolutions, attentions, grouped, low_bits, quantized, others):
+    for group in (gelus, norms, products, convolutions, attentions, grouped, low_bits, quantized, early, others):
         yield from group()

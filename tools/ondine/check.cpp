@@ -2,6 +2,7 @@
 #include <memory>
 
 #include <ondine/operator_set.h>
+#include <ondine/printable.h>
 
 #include "ondine/command.h"
 #include "ondine/common.h"
@@ -27,7 +28,7 @@ void add_check(Parser& parser) {
                                                   ? check_operator_set(file, options->load)
                                                   : check_model(file, options->load);
     for (const std::string& finding : findings) std::cerr << finding << '\n';
-    if (findings.empty()) std::cout << file << ": no findings\n";
+    if (findings.empty()) std::cout << printable(file) << ": no findings\n";
     return findings.empty() ? 0 : 1;
   });
 }

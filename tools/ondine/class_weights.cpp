@@ -3,6 +3,7 @@
 #include <charconv>
 #include <iostream>
 
+#include <ondine/printable.h>
 #include <ondine/trainer.h>
 
 #include "ondine/common.h"
@@ -29,7 +30,7 @@ std::vector<float> parse_weights(const std::string& text) {
 
 std::vector<float> count_weights(const ClassWeightOptions& options, const std::string& file) {
   const Model model = Model::load(file);
-  Dataset data = open_dataset(options.data.data, options.data, model, class_names(model));
+  Dataset data = open_dataset(options.data.data, options.data, model);
   if (options.validation_split != 0) {
     data = data.split(options.validation_split, options.seed).first;
   }
@@ -43,12 +44,13 @@ std::vector<float> count_weights(const ClassWeightOptions& options, const std::s
   for (std::size_t i = 0; i < counts.size(); ++i) {
     const std::string name = i < data.classes().size() ? data.classes()[i] : std::to_string(i);
     if (counts[i] == 0) {
-      throw Error(ErrorCode::mismatch, "class '" + name + "' has no rows in the training data");
+      throw Error(ErrorCode::mismatch,
+                  "class '" + printable(name) + "' has no rows in the training data");
     }
     const double weight =
         rows / (static_cast<double>(counts.size()) * static_cast<double>(counts[i]));
     weights.push_back(static_cast<float>(weight));
-    std::cout << (i == 0 ? "class weights: " : ", ") << name << ' ' << number(weight);
+    std::cout << (i == 0 ? "class weights: " : ", ") << printable(name) << ' ' << number(weight);
   }
   std::cout << '\n';
   return weights;

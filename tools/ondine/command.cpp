@@ -1,15 +1,23 @@
 #include "ondine/command.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cctype>
-#include <fstream>
+#include <cerrno>
+#include <cmath>
+#include <cstdio>
 #include <iostream>
 #include <list>
 #include <sstream>
+#include <system_error>
 #include <type_traits>
 
 #include <ondine/error.h>
+#include <ondine/printable.h>
+#include <ondine/replace_file.h>
 #include <ondine/version.h>
 
 namespace ondine::cli {
@@ -56,6 +64,26 @@ bool is_in_jobs(const CLI::Option& option) {
          !option.check_lname("write-config");
 }
 
+// Regular files only: a device or a pipe may never end.
+std::string read_job_file(const std::string& file) {
+  const auto refuse = [&](const std::string& why) {
+    throw Error(ErrorCode::io, "cannot read the job file '" + printable(file) + "': " + why);
+  };
+  // O_NONBLOCK: opening a pipe would wait for a writer.
+  const int fd = ::open(file.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  if (fd < 0) refuse(std::generic_category().message(errno));
+  const std::unique_ptr<FILE, int (*)(FILE*)> opened(::fdopen(fd, "r"), std::fclose);
+  struct stat facts {};
+  if (!opened || ::fstat(fd, &facts) != 0) refuse(std::generic_category().message(errno));
+  if (!S_ISREG(facts.st_mode)) refuse("it is not a regular file");
+  constexpr std::size_t most = std::size_t{1} << 20;
+  std::string text(most + 1, '\0');
+  text.resize(std::fread(text.data(), 1, text.size(), opened.get()));
+  if (std::ferror(opened.get()) != 0) refuse(std::generic_category().message(errno));
+  if (text.size() > most) refuse("it has more than 1 MiB");
+  return text;
+}
+
 // In TOML; numbers and booleans as such.
 std::string toml_value(const std::string& text, bool is_text) {
   double number = 0;
@@ -83,12 +111,28 @@ Option& Option::required() {
 }
 
 Option& Option::positive() {
-  option_->check(CLI::PositiveNumber);
+  option_->check(CLI::Validator(
+      [](const std::string& text) {
+        double number = 0;
+        const bool is_number = CLI::detail::lexical_cast(text, number);
+        return std::string(
+            is_number && number > 0 && std::isfinite(number) ? "" : "needs a number above 0");
+      },
+      "POSITIVE"));
   return *this;
 }
 
 Option& Option::between(int least, int most) {
-  option_->check(CLI::Range(least, most));
+  const std::string needed =
+      "needs a whole number from " + std::to_string(least) + " to " + std::to_string(most);
+  option_->check(CLI::Validator(
+      [=](const std::string& text) {
+        int number = 0;
+        const bool fits =
+            CLI::detail::lexical_cast(text, number) && number >= least && number <= most;
+        return fits ? std::string() : needed;
+      },
+      "INT in [" + std::to_string(least) + " - " + std::to_string(most) + "]"));
   return *this;
 }
 
@@ -111,6 +155,10 @@ Option& Option::hidden() {
   option_->group("");
   return *this;
 }
+
+std::string Option::name() const { return option_->get_name(); }
+
+bool Option::given() const { return option_->count() > 0; }
 
 Option Command::option(const std::string& names, Target to, const std::string& help) {
   return Option(std::visit(
@@ -234,10 +282,7 @@ bool Parser::wrote_job() const {
     if (option == nullptr || option->count() == 0) continue;
     const std::string file = option->results().front();
     const std::string text = job_text();
-    std::ofstream out(file);
-    if (!(out << text << std::flush)) {
-      throw Error(ErrorCode::io, "cannot write '" + file + "'");
-    }
+    replace_file(file, [&](std::ostream& out) { out << text; });
     std::cout << "wrote " << file << '\n';
     return true;
   }
@@ -266,17 +311,15 @@ void Parser::read_job(const std::vector<std::string>& arguments) {
     keys.push_back(key_of(*option));
   }
   std::vector<CLI::ConfigItem> items;
-  try {
-    items = CLI::ConfigTOML().from_file(file);
-  } catch (const CLI::FileError&) {
-    throw Error(ErrorCode::io, "cannot read the job file '" + file + "'");
-  }
+  std::istringstream text(read_job_file(file));
+  items = CLI::ConfigTOML().from_config(text);
   for (CLI::ConfigItem& item : items) {
     const auto found = options.find(item.fullname());
     if (found == options.end()) {
       const std::string near = nearest(item.fullname(), keys);
-      throw Error(ErrorCode::mismatch, "job file '" + file + "': '" + item.fullname() +
-                                           "' is no option of '" + command->get_name() + "'" +
+      throw Error(ErrorCode::mismatch, "job file '" + printable(file) + "': '" +
+                                           printable(item.fullname()) + "' is no option of '" +
+                                           command->get_name() + "'" +
                                            (near.empty() ? "" : "; did you mean '" + near + "'?"));
     }
     item.name = option_names(*found->second).front();
@@ -322,7 +365,10 @@ int Parser::run(int argc, char** argv) {
   } catch (const CLI::Success& shown) {
     return app_->exit(shown, std::cout, std::cerr);
   } catch (const CLI::ParseError& error) {
-    return report_wrong_usage(error.what());
+    // CLI11 puts a colon between an option and what it needs.
+    std::string text = error.what();
+    if (const std::size_t at = text.find(": needs "); at != std::string::npos) text.erase(at, 1);
+    return report_wrong_usage(text);
   }
   try {
     return wrote_job() ? 0 : table_->chosen();

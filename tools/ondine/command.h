@@ -35,6 +35,9 @@ class Option {
   Option& one_each();  // of a list: one value each time that the option is given
   Option& hidden();    // not shown in the help
 
+  std::string name() const;  // "--name"
+  bool given() const;        // after parsing
+
  private:
   CLI::Option* option_;
 };

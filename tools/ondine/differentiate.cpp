@@ -2,6 +2,7 @@
 #include <memory>
 
 #include <ondine/lower.h>
+#include <ondine/printable.h>
 
 #include "ondine/command.h"
 #include "ondine/common.h"
@@ -46,8 +47,9 @@ int run(const Options& options) {
   const LowerReport report = differentiate(options.model, options.output, how, options.load);
   std::cout << options.output << ": " << report.nodes << " nodes of ai.onnx " << report.opset
             << '\n';
-  for (const std::string& name : report.feeds) std::cout << "  input   " << name << '\n';
-  for (const std::string& name : report.results) std::cout << "  output  " << name << '\n';
+  for (const std::string& name : report.feeds) std::cout << "  input   " << printable(name) << '\n';
+  for (const std::string& name : report.results)
+    std::cout << "  output  " << printable(name) << '\n';
   return 0;
 }
 

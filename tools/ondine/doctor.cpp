@@ -33,7 +33,7 @@ std::vector<Finding> diagnose_data(const Model& model, const std::vector<PortInf
                                    const Options& options) {
   if (!options.shapes.empty()) throw WrongUsage("--shape is for runs without --data");
   const Dataset data =
-      open_dataset(options.data.data, options.data, model, class_names(model)).train();
+      open_dataset(options.data.data, options.data, model).train();
   BatchOptions batch;
   batch.seed = options.load.seed;
   batch.inputs = inputs;

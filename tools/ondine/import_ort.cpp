@@ -1,4 +1,5 @@
 #include <ondine/import_ort.h>
+#include <ondine/printable.h>
 
 #include <iostream>
 #include <memory>
@@ -19,7 +20,7 @@ struct Options {
 
 void print_names(const char* label, const std::vector<std::string>& names) {
   std::cout << "  " << label;
-  for (const std::string& name : names) std::cout << "  " << name;
+  for (const std::string& name : names) std::cout << "  " << printable(name);
   std::cout << '\n';
 }
 
@@ -29,7 +30,7 @@ int run(Options& options) {
       import_ort(options.folder, options.output, options.import, options.load);
   print_warnings(report.prepared.warnings);
   for (const std::string& note : report.notes) std::cerr << "note: " << note << '\n';
-  std::cout << options.output << ": loss '" << report.prepared.loss << "', trains "
+  std::cout << options.output << ": loss '" << printable(report.prepared.loss) << "', trains "
             << report.prepared.trained.size() << " parameters, " << report.prepared.frozen.size()
             << " frozen\n  optimizer  " << report.optimizer << ", learning rate "
             << number(double{report.learning_rate}) << ", step " << report.step << '\n';

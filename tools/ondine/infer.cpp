@@ -1,8 +1,9 @@
 #include <algorithm>
-#include <fstream>
 #include <iostream>
 #include <memory>
 
+#include <ondine/printable.h>
+#include <ondine/replace_file.h>
 #include <ondine/text.h>
 
 #include "ondine/command.h"
@@ -45,16 +46,17 @@ Value load_feed(const PortInfo& port, const fs::path& file) {
 
 void print(const NamedValue& output) {
   if (!output.second.is_tensor()) {
-    std::cout << output.first << "  " << to_string(output.second.kind()) << '\n';
+    std::cout << printable(output.first) << "  " << to_string(output.second.kind()) << '\n';
     return;
   }
   const Tensor& tensor = output.second.tensor();
-  std::cout << output.first << "  " << to_string(tensor.dtype()) << tensor.shape().to_string()
-            << " ";
+  std::cout << printable(output.first) << "  " << to_string(tensor.dtype())
+            << tensor.shape().to_string() << " ";
   const std::int64_t shown = std::min<std::int64_t>(tensor.size(), 10);
   for (std::int64_t i = 0; i < shown; ++i) {
     if (tensor.dtype() == DType::string) {
-      std::cout << " \"" << tensor.values<std::string>()[static_cast<std::size_t>(i)] << '"';
+      std::cout << " \"" << printable(tensor.values<std::string>()[static_cast<std::size_t>(i)])
+                << '"';
     } else {
       std::cout << ' ' << element_text(tensor, i);
     }
@@ -85,10 +87,7 @@ void sample(const Model& model, const Options& options) {
     std::cout << text << '\n';
     return;
   }
-  std::ofstream file(options.folder, std::ios::trunc);
-  if (!(file << text << std::flush)) {
-    throw Error(ErrorCode::io, "cannot write '" + options.folder + "'");
-  }
+  replace_file(options.folder, [&](std::ostream& out) { out << text; });
 }
 
 int run(const Options& options) {
@@ -158,6 +157,10 @@ void add_infer(Parser& parser) {
                  "INPUT=ARRAY, for arrays named differently from the input");
   command.option("--top", &options->on_data.top, "With --data: the K best classes of each row")
       .positive();
+  command.option("--model-output", &options->on_data.model_output,
+                 "With --data: output to show; the one that was trained if absent");
+  command.option("--all-outputs", &options->on_data.all_outputs,
+                 "With --data: show the other outputs too, as they are");
   Option prompt = command.option("--prompt", &options->prompt,
                                  "Text to continue, by a model of the next byte or piece");
   command.option("--sample", &options->sample.tokens, "With --prompt: bytes or pieces to add")

@@ -1,19 +1,22 @@
 #include "ondine/infer_data.h"
 
 #include <algorithm>
-#include <cmath>
-#include <fstream>
+#include <functional>
 #include <iostream>
-#include <numeric>
 
 #include <ondine/data.h>
-#include <ondine/metadata.h>
+#include <ondine/data_record.h>
+#include <ondine/printable.h>
+#include <ondine/replace_file.h>
 #include <ondine/trainer.h>
 
 #include "ondine/common.h"
+#include "ondine/row_answer.h"
 
 namespace ondine::cli {
 namespace {
+
+constexpr std::size_t printed_values = 10;
 
 // A field of a .csv file.
 std::string csv_field(const std::string& text) {
@@ -23,158 +26,196 @@ std::string csv_field(const std::string& text) {
   return quoted + "\"";
 }
 
-std::vector<double> softmax(std::vector<double> scores) {
-  const double largest = *std::max_element(scores.begin(), scores.end());
-  double sum = 0;
-  for (double& score : scores) sum += score = std::exp(score - largest);
-  for (double& score : scores) score /= sum;
-  return scores;
+class Writer {
+ public:
+  // `table`: the .csv file; nullptr: lines are printed.
+  explicit Writer(std::ostream* table) : table_(table) {}
+
+  void write(const std::string& name, const std::vector<RowAnswer>& answers) {
+    table_ == nullptr ? print(name, answers) : tabulate(name, answers);
+  }
+
+ private:
+  static void print(const std::string& name, const std::vector<RowAnswer>& answers) {
+    std::cout << printable(name) << ' ';
+    const char* between = " ";
+    for (const RowAnswer& answer : answers) {
+      std::cout << between;
+      between = "; ";
+      const std::size_t shown =
+          answer.are_pairs ? answer.fields.size() : std::min(answer.fields.size(), printed_values);
+      for (std::size_t i = 0; i < shown; ++i) {
+        if (i != 0) std::cout << (answer.are_pairs && i % 2 == 1 ? " " : ", ");
+        std::cout << printable(answer.fields[i]);
+      }
+      if (shown < answer.fields.size()) std::cout << ", ...";
+    }
+    std::cout << '\n';
+  }
+
+  void tabulate(const std::string& name, const std::vector<RowAnswer>& answers) {
+    std::size_t count = 0;
+    for (const RowAnswer& answer : answers) count += answer.fields.size();
+    if (!has_header_) {
+      *table_ << "file";
+      for (const RowAnswer& answer : answers) {
+        for (const std::string& one : answer.names) *table_ << ',' << csv_field(one);
+      }
+      *table_ << '\n';
+      has_header_ = true;
+      columns_ = count;
+    }
+    if (count != columns_) {
+      throw Error(ErrorCode::mismatch, "row '" + name + "' has " + std::to_string(count) +
+                                           " fields, the rows before it " +
+                                           std::to_string(columns_));
+    }
+    *table_ << csv_field(name);
+    for (const RowAnswer& answer : answers) {
+      for (const std::string& field : answer.fields) *table_ << ',' << csv_field(field);
+    }
+    *table_ << '\n';
+  }
+
+  std::ostream* table_;
+  bool has_header_ = false;
+  std::size_t columns_ = 0;
+};
+
+std::string target_of(const DataRecord& record) {
+  if (record.table && !record.table->target.empty()) return record.table->target;
+  for (const DataRecord::Input& one : record.inputs) {
+    if (one.name == record.prediction.label) return one.column;
+  }
+  return {};
 }
 
 class DataInference {
  public:
   DataInference(const Model& model, const InferDataOptions& options)
-      : model_(&model), options_(&options), names_(class_names(model)) {
-    if (model.outputs().empty()) throw Error(ErrorCode::mismatch, "the model has no output");
-    output_ = model.outputs()[0].name;
-    are_logits_ = metadata_of(model, "ondine.loss") == "softmax-cross-entropy" &&
-                  metadata_of(model, "ondine.prediction") == output_;
-    if (options.output.empty()) return;
-    require_writable(options.output);
-    file_.open(options.output, std::ios::trunc);
-    if (!file_) throw Error(ErrorCode::io, "cannot write '" + options.output + "'");
+      : model_(&model), options_(&options), record_(data_record(model)) {
+    outputs_.push_back(find_prediction(model, options.model_output).output);
+    if (options.all_outputs) {
+      for (const PortInfo& port : model.outputs()) {
+        if (port.name != outputs_[0]) outputs_.push_back(port.name);
+      }
+    }
+    for (const std::string& name : outputs_) readers_.emplace_back(reader_options(name));
   }
 
-  void run() {
-    const Dataset opened = open_dataset(options_->data.data, options_->data, *model_, names_);
+  void run(std::ostream* table) {
+    Writer writer(table);
+    const Dataset opened =
+        open_dataset(options_->data.data, options_->data, *model_, DataUse::inference);
     // Files named for validation alone, as t10k-images, are the rows then.
     const Dataset data =
         opened.rows() == 0 && opened.has_validation() ? opened.validation() : opened;
     print_skipped(data);
-    if (has_own_sizes(data)) {
-      DatasetOptions open = dataset_options(options_->data, *model_);
-      for (std::uint64_t row = 0; row < data.rows(); ++row) {
-        run_batches(Dataset::open(data.file(row), open), row);
-      }
-    } else {
-      run_batches(data, 0);
-    }
-    if (file_.is_open() && !file_.flush()) {
-      throw Error(ErrorCode::io, "cannot write '" + options_->output + "'");
+    run(data, writer);
+    for (const RowReader& reader : readers_) {
+      if (!reader.note().empty()) std::cerr << "note: " << printable(reader.note()) << '\n';
     }
   }
 
  private:
-  // Images that the model takes in the size of each file.
-  bool has_own_sizes(const Dataset& data) const {
-    if (data.rows() == 0 || data.file(0).empty() || !options_->data.image_size.empty())
-      return false;
-    const std::vector<PortInfo> inputs = model_->inputs();
-    return std::any_of(inputs.begin(), inputs.end(), [](const PortInfo& input) {
-      return input.dims && input.dims->size() == 4 && (*input.dims)[2] < 0;
-    });
+  RowReader::Options reader_options(const std::string& output) const {
+    RowReader::Options options;
+    options.top = options_->top;
+    options.prediction.output = output;
+    // An output beside the recorded one is of the same loss only if it is asked for by name.
+    if (output == outputs_[0]) {
+      options.prediction = find_prediction(*model_, output);
+      options.classes = record_.classes;
+      options.target = target_of(record_);
+    }
+    if (!record_.text.encoding.empty()) {
+      options.texts = read_text_options(options_->data, *model_).encoding;
+    }
+    return options;
   }
 
-  void run_batches(const Dataset& data, std::uint64_t first_row) {
+  void run(const Dataset& data, Writer& writer) {
     const std::vector<PortInfo> inputs = model_->inputs();
     const ArrayMap map = parse_map(options_->map, inputs);
-    Feeder feeder(inputs, data, map);
-    const std::uint64_t size = feeder.fixed_batch().value_or(32);
-    for (const Batch& batch :
-         data.batches(size, {.shuffle = false, .inputs = inputs, .map = map})) {
-      run_batch(data, batch.feeds(), batch.rows(), first_row);
+    const RecordedFeeder recorded = recorded_feeder(*model_, inputs, data, map);
+    for (const std::string& note : recorded.notes) {
+      std::cerr << "note: " << printable(note) << '\n';
     }
-    if (!feeder.fixed_batch() || feeder.size() % size == 0) return;
-    // The last row fills up a batch of fixed size.
+    Feeder feeder = recorded.feeder;
+    const std::uint64_t size =
+        feeder.has_own_sizes() ? 1 : feeder.fixed_batch().value_or(batch_size);
     std::vector<std::uint64_t> rows;
-    for (std::uint64_t i = feeder.size() - feeder.size() % size; rows.size() < size; ++i) {
-      rows.push_back(std::min(i, feeder.size() - 1));
+    for (std::uint64_t first = 0; first < feeder.size(); first += size) {
+      const std::uint64_t count = std::min(size, feeder.size() - first);
+      rows.clear();
+      for (std::uint64_t i = 0; i < count; ++i) rows.push_back(first + i);
+      // The last row fills up a batch of fixed size.
+      if (feeder.fixed_batch()) rows.resize(size, feeder.size() - 1);
+      run_batch(data, feeder.take(rows), std::span(rows).first(count), writer);
     }
-    run_batch(data, feeder.take(rows), std::span(rows).first(feeder.size() % size), first_row);
   }
 
   void run_batch(const Dataset& data, std::span<const NamedValue> feeds,
-                 std::span<const std::uint64_t> rows, std::uint64_t first_row) {
-    const Results results = model_->infer(feeds, std::vector{output_});
-    const Tensor& output = results[output_].tensor();
+                 std::span<const std::uint64_t> rows, Writer& writer) {
+    const Results results = model_->infer(feeds, outputs_);
     for (std::uint64_t i = 0; i < rows.size(); ++i) {
       const std::string file = data.file(rows[i]);
-      const std::vector<double> values = scores(output, i);
-      write(file.empty() ? std::to_string(first_row + rows[i]) : file, values,
-            values.size() == 1 ? element_text(output, static_cast<std::int64_t>(i)) : "");
-    }
-  }
-
-  static std::vector<double> scores(const Tensor& output, std::uint64_t row) {
-    const std::int64_t count = output.shape().size(1, output.shape().rank());
-    std::vector<double> result;
-    for (std::int64_t i = 0; i < count; ++i) {
-      result.push_back(element_of(output, static_cast<std::int64_t>(row) * count + i));
-    }
-    return result;
-  }
-
-  // `only`: the text of a single value.
-  void write(const std::string& name, const std::vector<double>& values, const std::string& only) {
-    std::vector<std::pair<std::string, std::string>> found;
-    const bool has_classes = values.size() > 1;
-    const std::vector<double> shown = are_logits_ && has_classes ? softmax(values) : values;
-    std::vector<std::size_t> order(shown.size());
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    if (has_classes) {
-      std::stable_sort(order.begin(), order.end(),
-                       [&](std::size_t a, std::size_t b) { return shown[a] > shown[b]; });
-      order.resize(std::min<std::size_t>(order.size(), options_->top));
-    }
-    for (const std::size_t i : order) {
-      found.emplace_back(i < names_.size() ? names_[i] : std::to_string(i),
-                         has_classes ? number(shown[i]) : only);
-    }
-    file_.is_open() ? write_csv(name, found, has_classes) : print(name, found, has_classes);
-  }
-
-  using Found = std::vector<std::pair<std::string, std::string>>;
-
-  static void print(const std::string& name, const Found& found, bool has_classes) {
-    std::cout << name << ' ';
-    const char* separator = " ";
-    for (const auto& [one, score] : found) {
-      std::cout << separator << (has_classes ? one + " " : "") << score;
-      separator = ", ";
-    }
-    std::cout << '\n';
-  }
-
-  void write_csv(const std::string& name, const Found& found, bool has_classes) {
-    if (!has_header_) {
-      file_ << "file";
-      for (std::size_t i = 1; i <= found.size(); ++i) {
-        const std::string suffix = i == 1 ? "" : std::to_string(i);
-        file_ << (has_classes ? ",class" + suffix + ",score" + suffix : ",value" + suffix);
+      std::vector<RowAnswer> answers;
+      for (std::size_t k = 0; k < outputs_.size(); ++k) {
+        answers.push_back(answer(k, results[outputs_[k]], i, feeds));
       }
-      file_ << '\n';
-      has_header_ = true;
+      writer.write(file.empty() ? std::to_string(rows[i]) : file, answers);
     }
-    file_ << csv_field(name);
-    for (const auto& [one, score] : found) {
-      file_ << (has_classes ? "," + csv_field(one) : std::string()) << ',' << score;
-    }
-    file_ << '\n';
   }
+
+  RowAnswer answer(std::size_t k, const Value& value, std::uint64_t row,
+                   std::span<const NamedValue> feeds) {
+    const bool has_rows = value.is_tensor() && !value.tensor().shape().empty() &&
+                          value.tensor().shape()[0] > static_cast<std::int64_t>(row) &&
+                          value.tensor().dtype() != DType::string;
+    if (!has_rows) {
+      throw Error(ErrorCode::mismatch, "output '" + outputs_[k] +
+                                           "' has no row of numbers for each row of the data; use "
+                                           "--input, which prints outputs as they are");
+    }
+    return readers_[k].read(value.tensor(), row, text_length(feeds, row));
+  }
+
+  // Ids of a text without the padding at its end; 0 where no input holds texts.
+  std::int64_t text_length(std::span<const NamedValue> feeds, std::uint64_t row) const {
+    if (record_.text.encoding.empty()) return 0;
+    for (const auto& [name, value] : feeds) {
+      const Tensor& ids = value.tensor();
+      if (!is_integer(ids.dtype()) || ids.shape().rank() != 2) continue;
+      const std::int64_t length = ids.shape()[1];
+      const auto padding = static_cast<double>(padding_);
+      std::int64_t used = length;
+      while (used > 1 &&
+             element_of(ids, static_cast<std::int64_t>(row) * length + used - 1) == padding) {
+        --used;
+      }
+      return used;
+    }
+    return 0;
+  }
+
+  static constexpr std::uint64_t batch_size = 32;
 
   const Model* model_;
   const InferDataOptions* options_;
-  std::vector<std::string> names_;
-  std::string output_;
-  bool are_logits_ = false;
-  bool has_header_ = false;
-  std::ofstream file_;
+  DataRecord record_;
+  std::vector<std::string> outputs_;
+  std::vector<RowReader> readers_;
+  std::int64_t padding_ = text_options(*model_).encoding.padding_id();
 };
 
 }  // namespace
 
 void infer_data(const Model& model, const InferDataOptions& options) {
-  DataInference(model, options).run();
+  DataInference inference(model, options);
+  if (options.output.empty()) return inference.run(nullptr);
+  require_writable(options.output);
+  replace_file(options.output, [&](std::ostream& table) { inference.run(&table); });
 }
 
 }  // namespace ondine::cli

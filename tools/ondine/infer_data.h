@@ -1,7 +1,8 @@
-// `infer` on data sets: the best classes of each row.
+// `infer` on data sets: what an output says of each row.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,13 +13,15 @@ namespace ondine::cli {
 struct InferDataOptions {
   DataOptions data;
   std::vector<std::string> map;
-  std::uint64_t top = 1;
+  std::optional<std::uint64_t> top;  // classes of a row; nothing: 1
+  std::string model_output;          // nothing: the one that the model was trained with
+  bool all_outputs = false;
   std::string output;  // .csv; printed if empty
 };
 
-// Prints or writes, for each row, the file it is from and the classes with the largest scores of
-// the first output, probabilities where the output holds logits; of an output without classes its
-// numbers.
+// Prints or writes a line for each row: its file or number, and what the output holds, as the data
+// record of the model says: the best classes with their probabilities, numbers under the name of
+// the target, decoded text, or the elements of a vector.
 void infer_data(const Model& model, const InferDataOptions& options);
 
 }  // namespace ondine::cli

@@ -8,6 +8,7 @@
 #include <ondine/layers.h>
 #include <ondine/operator_set.h>
 #include <ondine/operators.h>
+#include <ondine/printable.h>
 
 #include "ondine/command.h"
 #include "ondine/common.h"
@@ -68,8 +69,8 @@ json describe(const Model& model, bool with_fingerprint) {
 void print_ports(const char* title, const std::vector<PortInfo>& ports) {
   std::cout << title << '\n';
   for (const PortInfo& port : ports) {
-    std::cout << "  " << port.name << "  " << port.type << (port.has_default ? "  (default)" : "")
-              << '\n';
+    std::cout << "  " << printable(port.name) << "  " << printable(port.type)
+              << (port.has_default ? "  (default)" : "") << '\n';
   }
 }
 
@@ -93,19 +94,21 @@ void print(const LoadedModel& loaded, bool with_fingerprint) {
               << " variables\n";
     print_ports("  inputs", extra_inputs(model, i));
     std::cout << "  metrics\n";
-    for (const std::string& name : metric_names(model, i)) std::cout << "  " << name << '\n';
+    for (const std::string& name : metric_names(model, i)) {
+      std::cout << "  " << printable(name) << '\n';
+    }
   }
   std::int64_t parameters = 0;
   const std::vector<StateInfo> state = model.state();
   if (!state.empty()) std::cout << "state\n";
   for (const StateInfo& variable : state) {
     if (variable.role == StateRole::weight) parameters += variable.shape.size();
-    std::cout << "  " << variable.name << "  " << to_string(variable.dtype)
+    std::cout << "  " << printable(variable.name) << "  " << to_string(variable.dtype)
               << variable.shape.to_string() << "  " << to_string(variable.role) << '\n';
   }
   const std::vector<std::string> contrib = contrib_operators(loaded);
   if (!contrib.empty()) std::cout << "operators of onnxruntime\n";
-  for (const std::string& name : contrib) std::cout << "  " << name << '\n';
+  for (const std::string& name : contrib) std::cout << "  " << printable(name) << '\n';
   std::cout << "trained parameters: " << parameters << '\n';
   const auto digest = fingerprint(model, with_fingerprint);
   const std::string size = human_bytes(model.fingerprint_bytes());
@@ -169,7 +172,7 @@ void print_layers(const Model& model, const Options& options) {
     return;
   }
   for (const auto& [name, shape] : request.shapes) {
-    std::cout << "input " << name << ' ' << shape.to_string() << '\n';
+    std::cout << "input " << printable(name) << ' ' << shape.to_string() << '\n';
   }
   std::cout << '\n' << to_string(report);
 }
@@ -179,7 +182,8 @@ void print_operators(const Options& options) {
   std::map<std::string, std::string> uses;
   for (const std::string& model : options.models) {
     for (const OperatorUse& use : operators_of(model, options.load)) {
-      uses[use.identifier] = (use.domain.empty() ? "ai.onnx" : use.domain) + " " + use.name;
+      uses[use.identifier] =
+          printable((use.domain.empty() ? "ai.onnx" : use.domain) + " " + use.name);
     }
   }
   for (const auto& [identifier, name] : uses) {
@@ -237,7 +241,7 @@ void add_info(Parser& parser) {
       } else if (options->as_json) {
         json described = describe(model, options->fingerprint);
         described["contrib_operators"] = contrib_operators(loaded);
-        std::cout << described.dump(2) << '\n';
+        std::cout << described.dump(2, ' ', false, json::error_handler_t::replace) << '\n';
       } else {
         print(loaded, options->fingerprint);
       }

@@ -1,4 +1,5 @@
 #include <ondine/lower.h>
+#include <ondine/printable.h>
 
 #include <iostream>
 #include <memory>
@@ -22,7 +23,7 @@ struct Options {
 void print_names(const char* label, const std::vector<std::string>& names) {
   if (names.empty()) return;
   std::cout << "  " << label;
-  for (const std::string& name : names) std::cout << "  " << name;
+  for (const std::string& name : names) std::cout << "  " << printable(name);
   std::cout << '\n';
 }
 
@@ -39,7 +40,7 @@ int run(const Options& options) {
   print_names("state  ", report.state);
   print_names("results", report.results);
   for (const auto& [variable, output] : report.next_state) {
-    std::cout << "  next     " << variable << " = " << output << '\n';
+    std::cout << "  next     " << printable(variable) << " = " << printable(output) << '\n';
   }
   return 0;
 }

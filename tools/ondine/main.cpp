@@ -6,6 +6,7 @@
 #include <ondine/error.h>
 
 #include "ondine/command.h"
+#include "ondine/standard_streams.h"
 
 namespace {
 
@@ -28,10 +29,12 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (!ondine::cli::open_missing_descriptors()) return failed;
+  ondine::cli::StandardStreams streams;
   try {
-    return run(argc, argv);
+    return streams.finish(run(argc, argv));
   } catch (const std::exception& error) {
     std::cerr << "ondine: " << error.what() << '\n';
   }
-  return failed;
+  return streams.finish(failed);
 }

@@ -9,6 +9,7 @@
 #include "ondine/class_weights.h"
 #include "ondine/command.h"
 #include "ondine/common.h"
+#include "ondine/option_owners.h"
 #include "ondine/prepare_report.h"
 #include "ondine/settings.h"
 #include "ondine/train/schedule_options.h"
@@ -60,6 +61,9 @@ const std::map<std::string, std::optional<DType>> qat_types{{"int8", DType::int8
 const std::map<std::string, LossScale> loss_scales{{"dynamic", DynamicLossScale{}},
                                                    {"none", NoLossScale{}}};
 
+constexpr const char* loss_option = "--loss";
+constexpr const char* optimizer_option = "--optimizer";
+
 struct Options {
   std::string input;
   std::string output_file;
@@ -88,11 +92,37 @@ struct Options {
   std::optional<double> ignore_index;
   bool no_accuracy = false;
   bool no_training_mode = false;
+  OptionOwners owners;
   PrepareOptions prepare;
   LoadOptions load;
 };
 
-// Options of other optimizers are accepted and ignored.
+// The key of a choice; of two the longer one, but for those of the logits.
+std::string name_of(Loss loss) {
+  if (loss == Loss::bce_with_logits) return "bce";
+  std::string name;
+  for (const auto& [key, value] : losses) {
+    if (value == loss && key.size() > name.size()) name = key;
+  }
+  return name;
+}
+
+std::string name_of(const Optimizer& optimizer) {
+  for (const auto& [key, value] : optimizers) {
+    if (value.index() == optimizer.index()) return key;
+  }
+  return {};
+}
+
+// An option that changes nothing is a mistake.
+void check_owners(const Options& options) {
+  options.owners.check(optimizer_option, name_of(options.prepare.optimizer));
+  options.owners.check(loss_option, options.loss ? name_of(*options.loss) : "a loss model");
+  if (options.average_from && !options.ema && !options.swa) {
+    throw WrongUsage("--average-from needs averages of parameters, --ema or --swa");
+  }
+}
+
 template <class Settings>
 void set_options(Settings& settings, const Options& options) {
   const auto set = [](float& to, const std::optional<float>& value) { to = value.value_or(to); };
@@ -108,33 +138,48 @@ void set_options(Settings& settings, const Options& options) {
 
 void add_loss_options(Command command, Options& options) {
   PrepareOptions& prepare = options.prepare;
-  command.choice("--loss", &options.loss, losses,
+  command.choice(loss_option, &options.loss, losses,
                  "softmax-cross-entropy, bce, mse, mae, huber, kl, hinge, focal, dice, cosine, "
                  "triplet, contrastive or ctc; of probabilities nll or bce-probabilities");
   command.option("--loss-model", &options.loss_model,
                  "ONNX model of the loss, whose inputs are values of the model or new labels");
   command.option("--loss-output", &prepare.output, "Output or inner value that the loss reads");
   command.option("--label", &prepare.label, "Name of the new label input");
-  command.option("--label-smoothing", &prepare.label_smoothing,
-                 "Of softmax-cross-entropy: the part of a label that all classes share");
-  command.number(
-      "--ignore-index", [&options](double value) { options.ignore_index = value; },
-      "Of softmax-cross-entropy: the label that does not count");
+  const auto of = [&options](const Option& option, std::initializer_list<const char*> losses) {
+    options.owners.add(option, loss_option, losses);
+  };
+  of(command.option("--label-smoothing", &prepare.label_smoothing,
+                    "Of softmax-cross-entropy: the part of a label that all classes share"),
+     {"softmax-cross-entropy"});
+  of(command.number(
+         "--ignore-index", [&options](double value) { options.ignore_index = value; },
+         "Of softmax-cross-entropy: the label that does not count"),
+     {"softmax-cross-entropy"});
   add_class_weights(command, options.class_weights, options.load.deadline);
-  command.option("--soft-labels", &prepare.soft_labels,
-                 "Of softmax-cross-entropy: labels are probabilities of the classes");
-  command.option("--focal-gamma", &prepare.focal_gamma, "Exponent of the focal loss");
-  command.option("--margin", &prepare.margin, "Margin of the triplet and contrastive losses");
-  command.option("--ctc-blank", &prepare.ctc_blank, "Class that stands for no label in ctc");
-  command.option("--huber-delta", &prepare.huber_delta,
-                 "Error at which the Huber loss becomes linear");
+  of(command.option("--soft-labels", &prepare.soft_labels,
+                    "Of softmax-cross-entropy: labels are probabilities of the classes"),
+     {"softmax-cross-entropy"});
+  of(command.option("--focal-gamma", &prepare.focal_gamma, "Exponent of the focal loss"),
+     {"focal"});
+  of(command.option("--margin", &prepare.margin, "Margin of the triplet and contrastive losses"),
+     {"triplet", "contrastive"});
+  of(command.option("--ctc-blank", &prepare.ctc_blank, "Class that stands for no label in ctc"),
+     {"ctc"});
+  of(command.option("--huber-delta", &prepare.huber_delta,
+                    "Error at which the Huber loss becomes linear"),
+     {"huber"});
+  of(command.option("--no-accuracy", &options.no_accuracy, "Do not add an accuracy output"),
+     {"softmax-cross-entropy", "nll", "kl", "focal"});
+}
+
+void check_loss_choice(const Options& options) {
+  if (options.loss.has_value() != options.loss_model.empty()) {
+    throw WrongUsage("prepare needs one of --loss and --loss-model");
+  }
 }
 
 void set_loss(Options& options) {
   PrepareOptions& prepare = options.prepare;
-  if (options.loss.has_value() != options.loss_model.empty()) {
-    throw WrongUsage("prepare needs one of --loss and --loss-model");
-  }
   if (options.loss) prepare.loss = *options.loss;
   if (!options.loss_model.empty()) {
     prepare.loss_model = std::filesystem::path(options.loss_model);
@@ -206,12 +251,28 @@ void add_update_options(Command command, Options& options) {
   add_model_schedule(command, options.schedule, options.schedule_steps);
 }
 
+void add_coefficients(Command command, Options& options) {
+  const auto of = [&options](const Option& option, std::initializer_list<const char*> optimizers) {
+    options.owners.add(option, optimizer_option, optimizers);
+  };
+  of(command.option("--momentum", &options.momentum,
+                    "Momentum coefficient, for momentum and nesterov"),
+     {"momentum", "nesterov"});
+  of(command.option("--beta1", &options.beta1, "Decay of the first moment, for adam and adamw"),
+     {"adam", "adamw"});
+  of(command.option("--beta2", &options.beta2, "Decay of the second moment, for adam and adamw"),
+     {"adam", "adamw"});
+  of(command.option("--epsilon", &options.epsilon,
+                    "Added to denominators, for adagrad, adam and adamw"),
+     {"adagrad", "adam", "adamw"});
+}
+
 void add_options(Command command, Options& options) {
   PrepareOptions& prepare = options.prepare;
   command.option("MODEL", &options.input, "Inference model").required();
   command.option("-o,--output", &options.output_file, "Training model to write").required();
   add_loss_options(command, options);
-  command.choice("--optimizer", &prepare.optimizer, optimizers,
+  command.choice(optimizer_option, &prepare.optimizer, optimizers,
                  "sgd (the default), momentum, nesterov, adagrad, adam or adamw");
   command.option(
       "--train", &prepare.train,
@@ -221,16 +282,15 @@ void add_options(Command command, Options& options) {
   command.option("--head", &options.classes,
                  "Replace the last layer with a new head for N classes");
   command.option("--cut", &options.cut, "Value that the new head reads");
-  command.option(
-      "--untie", &prepare.untie,
-      "Train parameters separately that PyTorch's exporter merged because they were equal");
+  Option untie = command.option("--untie", &prepare.untie,
+                                "Train parameters separately that PyTorch's exporter wrote once, "
+                                "also where they may be tied");
+  command
+      .option("--tie", &prepare.tie,
+              "Train parameters as one that PyTorch's exporter merged because they were equal")
+      .excludes(untie);
   command.option("--learning-rate", &options.learning_rate, "Default learning rate");
-  command.option("--momentum", &options.momentum,
-                 "Momentum coefficient, for momentum and nesterov");
-  command.option("--beta1", &options.beta1, "Decay of the first moment, for adam and adamw");
-  command.option("--beta2", &options.beta2, "Decay of the second moment, for adam and adamw");
-  command.option("--epsilon", &options.epsilon,
-                 "Added to denominators, for adagrad, adam and adamw");
+  add_coefficients(command, options);
   command.option("--weight-decay", &options.weight_decay, "Weight decay");
   add_update_options(command, options);
   command.option("--loss-scale", &options.loss_scale,
@@ -253,7 +313,6 @@ void add_options(Command command, Options& options) {
       "Quantization-aware training, which rounds weights and activations of every layer: "
       "int8 to 7 bits for weights, uint8 to 8");
   add_external_data(command, prepare.external_data_from);
-  command.option("--no-accuracy", &options.no_accuracy, "Do not add an accuracy output");
   command.option("--no-training-mode", &options.no_training_mode,
                  "Keep Dropout and BatchNormalization in inference mode");
   add_deadline(command, options.load.deadline);
@@ -298,6 +357,8 @@ void add_prepare(Parser& parser) {
   command.runs([options] {
     PrepareOptions& prepare = options->prepare;
     std::visit([&](auto& settings) { set_options(settings, *options); }, prepare.optimizer);
+    check_loss_choice(*options);
+    check_owners(*options);
     set_loss(*options);
     for (const std::string& text : options->preprocess) {
       prepare.preprocess.push_back(parse_preprocess(text));

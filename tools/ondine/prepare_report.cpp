@@ -6,6 +6,8 @@
 #include <variant>
 #include <vector>
 
+#include <ondine/printable.h>
+
 namespace ondine::cli {
 namespace {
 
@@ -14,8 +16,9 @@ std::string name_of(WeightInit init) { return init == WeightInit::keep ? "keep" 
 void print_precision(const PrepareReport& report) {
   if (!report.masters.empty()) {
     std::cout << "  master  " << report.masters.size()
-              << " parameters of low precision are updated in float32: '" << report.masters.front()
-              << "'" << (report.masters.size() > 1 ? ", ..." : "") << '\n';
+              << " parameters of low precision are updated in float32: '"
+              << printable(report.masters.front()) << "'"
+              << (report.masters.size() > 1 ? ", ..." : "") << '\n';
   }
   if (const auto* dynamic = std::get_if<DynamicLossScale>(&report.loss_scale)) {
     std::cout << "  scale   of the loss, dynamic from " << dynamic->initial;
@@ -44,7 +47,7 @@ void print_quantized(const std::vector<QuantizedWeight>& quantized) {
   } else {
     std::cout << ", " << static_cast<double>(before) / megabyte << " to "
               << static_cast<double>(after) / megabyte << " MB; largest relative error "
-              << worst->error << ", of '" << worst->name << '\'';
+              << worst->error << ", of '" << printable(worst->name) << '\'';
   }
   std::cout << '\n';
 }
@@ -52,12 +55,13 @@ void print_quantized(const std::vector<QuantizedWeight>& quantized) {
 }  // namespace
 
 void print_report(const std::string& file, const PrepareReport& report, bool quantizes) {
-  std::cout << file << ": loss '" << report.loss << "', trains " << report.trained.size()
-            << " parameters, " << report.frozen.size() << " frozen\n"
-            << "  loss    reads '" << report.prediction << "': " << report.prediction_reason
-            << '\n';
+  std::cout << printable(file) << ": loss '" << printable(report.loss) << "', trains "
+            << report.trained.size() << " parameters, " << report.frozen.size() << " frozen\n"
+            << "  loss    reads '" << printable(report.prediction)
+            << "': " << report.prediction_reason << '\n';
   if (!report.head.empty()) {
-    std::cout << "  head    '" << report.head << "', reads '" << report.cut << "'\n";
+    std::cout << "  head    '" << printable(report.head) << "', reads '" << printable(report.cut)
+              << "'\n";
   }
   if (!report.init_reason.empty()) {
     std::cout << "  init    " << name_of(report.init) << ", because " << report.init_reason << '\n';
@@ -73,14 +77,14 @@ void print_report(const std::string& file, const PrepareReport& report, bool qua
   std::size_t name_width = 0;
   std::size_t shape_width = 0;
   for (const ParameterInfo& one : report.parameters) {
-    name_width = std::max(name_width, one.name.size());
+    name_width = std::max(name_width, printable(one.name).size());
     shape_width = std::max(shape_width, one.shape.to_string().size());
   }
   for (const bool trained : {true, false}) {
     for (const ParameterInfo& one : report.parameters) {
       if (one.trained != trained) continue;
       std::cout << (trained ? "  train   " : "  freeze  ") << std::left
-                << std::setw(static_cast<int>(name_width)) << one.name << "  "
+                << std::setw(static_cast<int>(name_width)) << printable(one.name) << "  "
                 << std::setw(static_cast<int>(shape_width)) << one.shape.to_string() << "  "
                 << one.reason << '\n';
     }

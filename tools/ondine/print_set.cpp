@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include <ondine/operator_set.h>
+#include <ondine/printable.h>
 
 namespace ondine::cli {
 namespace {
@@ -52,27 +53,28 @@ json to_json(const OperatorSetInfo& set) {
 
 // The first line of a documentation, indented.
 void print_doc(const std::string& doc, const char* indent) {
-  if (!doc.empty()) std::cout << indent << doc.substr(0, doc.find('\n')) << '\n';
+  if (!doc.empty()) std::cout << indent << printable(doc.substr(0, doc.find('\n'))) << '\n';
 }
 
 void print(const OperatorSetInfo& set) {
-  std::cout << "operator set " << spelled(set.domain) << " version " << set.version
+  std::cout << "operator set " << printable(spelled(set.domain)) << " version " << set.version
             << ", IR version " << set.ir_version;
-  if (!set.ir_prerelease.empty()) std::cout << '-' << set.ir_prerelease;
-  if (!set.ir_build_metadata.empty()) std::cout << '+' << set.ir_build_metadata;
+  if (!set.ir_prerelease.empty()) std::cout << '-' << printable(set.ir_prerelease);
+  if (!set.ir_build_metadata.empty()) std::cout << '+' << printable(set.ir_build_metadata);
   std::cout << '\n';
   print_doc(set.doc, "  ");
   if (!set.operators.empty()) std::cout << "operators\n";
   for (const OperatorDeclaration& one : set.operators) {
-    std::cout << "  " << one.name << "  since version " << one.since_version << ", "
+    std::cout << "  " << printable(one.name) << "  since version " << one.since_version << ", "
               << (one.stable ? "stable" : "experimental") << '\n';
     print_doc(one.doc, "    ");
   }
   if (!set.functions.empty()) std::cout << "functions\n";
   for (const OperatorSetFunction& one : set.functions) {
-    std::cout << "  " << one.name << (one.overload.empty() ? "" : ":" + one.overload) << '('
-              << joined(one.inputs) << ") -> (" << joined(one.outputs) << ')';
-    if (!one.attributes.empty()) std::cout << " {" << joined(one.attributes) << '}';
+    std::cout << "  " << printable(one.name + (one.overload.empty() ? "" : ":" + one.overload))
+              << '(' << printable(joined(one.inputs)) << ") -> (" << printable(joined(one.outputs))
+              << ')';
+    if (!one.attributes.empty()) std::cout << " {" << printable(joined(one.attributes)) << '}';
     std::cout << '\n';
     print_doc(one.doc, "    ");
   }

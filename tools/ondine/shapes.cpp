@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include <ondine/printable.h>
+
 #include "ondine/common.h"
 
 namespace ondine::cli {
@@ -52,7 +54,7 @@ void require_fit(const PortInfo& port, const Shape& shape) {
     fits = (*port.dims)[i] < 0 || (*port.dims)[i] == shape[i];
   }
   if (fits) return;
-  throw Error(ErrorCode::mismatch, "input '" + port.name + "' must be a " + port.type +
+  throw Error(ErrorCode::mismatch, "input '" + printable(port.name) + "' must be a " + port.type +
                                        ", not of shape " + shape.to_string());
 }
 
@@ -63,8 +65,9 @@ void require_inputs(const std::vector<PortInfo>& inputs, const NamedShapes& give
                     [&, &wanted = name](const PortInfo& port) { return port.name == wanted; });
     if (known) continue;
     std::string names;
-    for (const PortInfo& port : inputs) names += " '" + port.name + "'";
-    throw Error(ErrorCode::mismatch, "there is no input '" + name + "'; inputs are" + names);
+    for (const PortInfo& port : inputs) names += " '" + printable(port.name) + "'";
+    throw Error(ErrorCode::mismatch,
+                "there is no input '" + printable(name) + "'; inputs are" + names);
   }
 }
 

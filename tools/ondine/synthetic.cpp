@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <random>
 
+#include <ondine/printable.h>
+
 namespace ondine::cli {
 namespace {
 
@@ -11,6 +13,11 @@ Tensor filled(const Shape& shape, Draw&& draw) {
   Tensor tensor(dtype_of<T>, shape);
   for (T& value : tensor.mutable_values<T>()) value = static_cast<T>(draw());
   return tensor;
+}
+
+[[noreturn]] void refuse(const PortInfo& port) {
+  throw Error(ErrorCode::unsupported, "no values can be made up for input '" + port.name + "', a " +
+                                          port.type + "; they are made for numbers and booleans");
 }
 
 Tensor draw_tensor(const PortInfo& port, const Shape& shape, std::mt19937_64& random) {
@@ -22,18 +29,28 @@ Tensor draw_tensor(const PortInfo& port, const Shape& shape, std::mt19937_64& ra
     case DType::float64:
       return filled<double>(shape, real);
     case DType::float16:
-      return Tensor(DType::float16, shape);
+    case DType::bfloat16:
+      return Tensor(port.dtype, shape);
     case DType::int64:
       return filled<std::int64_t>(shape, bit);
     case DType::int32:
       return filled<std::int32_t>(shape, bit);
+    case DType::int16:
+      return filled<std::int16_t>(shape, bit);
+    case DType::int8:
+      return filled<std::int8_t>(shape, bit);
+    case DType::uint64:
+      return filled<std::uint64_t>(shape, bit);
+    case DType::uint32:
+      return filled<std::uint32_t>(shape, bit);
+    case DType::uint16:
+      return filled<std::uint16_t>(shape, bit);
     case DType::uint8:
       return filled<std::uint8_t>(shape, bit);
     case DType::boolean:
       return filled<bool>(shape, bit);
     default:
-      throw Error(ErrorCode::unsupported,
-                  "synthetic values for input '" + port.name + "' of type " + port.type);
+      refuse(port);
   }
 }
 
@@ -49,9 +66,12 @@ NamedValues synthetic_feeds(const std::vector<PortInfo>& ports, std::int64_t dim
                                     [&](const auto& one) { return one.first == port.name; });
     const bool unknown = shape == shapes.end() || port.dtype == DType::undefined;
     if (unknown && port.has_default) continue;
+    if (port.dtype == DType::undefined) refuse(port);
     if (unknown) {
-      throw Error(ErrorCode::unsupported,
-                  "synthetic values for input '" + port.name + "' of type " + port.type);
+      const std::string name = printable(port.name);
+      throw Error(ErrorCode::mismatch,
+                  "the shape of input '" + name + "', a " + printable(port.type) +
+                      ", is not known; give it: --shape " + name + "=DIMxDIMx...");
     }
     feeds.emplace_back(port.name, draw_tensor(port, shape->second, random));
   }

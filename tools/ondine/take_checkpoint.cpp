@@ -2,6 +2,8 @@
 
 #include <iostream>
 
+#include <ondine/printable.h>
+
 namespace ondine::cli {
 
 void take_checkpoint(Model& model, const std::string& file) {
@@ -10,7 +12,8 @@ void take_checkpoint(Model& model, const std::string& file) {
 
 void print_note(const RestoreReport& report) {
   if (report.note.empty()) return;
-  std::cerr << "note: restored from '" << report.file.string() << "': " << report.note << '\n';
+  std::cerr << "note: restored from '" << printable(report.file.string()) << "': " << report.note
+            << '\n';
 }
 
 }  // namespace ondine::cli

@@ -2,6 +2,8 @@
 
 #include <iostream>
 
+#include <ondine/printable.h>
+
 namespace ondine::cli {
 namespace {
 
@@ -10,7 +12,7 @@ void tell(const std::string& what, const std::vector<std::string>& names) {
   if (names.empty()) return;
   std::cerr << "note: " << what << " (" << names.size() << "): ";
   for (std::size_t i = 0; i < names.size() && i < most; ++i) {
-    std::cerr << (i == 0 ? "'" : ", '") << names[i] << '\'';
+    std::cerr << (i == 0 ? "'" : ", '") << printable(names[i]) << '\'';
   }
   std::cerr << (names.size() > most ? ", ...\n" : "\n");
 }

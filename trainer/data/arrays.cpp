@@ -7,7 +7,11 @@
 
 #include "core/files/file.h"
 #include "core/out_of_memory.h"
-#include "trainer/data/open_data.h"
+#include "trainer/data/array_splits.h"
+#include "trainer/data/arrays.h"
+#include "trainer/data/column.h"
+#include "trainer/data/describe_place.h"
+#include "trainer/data/file_names.h"
 #include "trainer/data/split_words.h"
 
 namespace ondine {
@@ -15,12 +19,13 @@ namespace {
 
 namespace fs = std::filesystem;
 using data::cut_split;
+using data::lower;
 using data::Split;
 using data::split_of;
 
-bool is_npz(const fs::path& file) { return file.extension() == ".npz"; }
+bool is_npz(const fs::path& file) { return data::content_extension(file) == ".npz"; }
 
-Tensor read_array(SharedSource& source, const Limits& limits) {
+Tensor read_array(SharedSource& source, const fs::path& file, const Limits& limits) {
   constexpr std::array<unsigned char, 6> npy{0x93, 'N', 'U', 'M', 'P', 'Y'};
   const auto start = source.rest();
   if (start.size() < npy.size()) fail(ErrorCode::corrupt, "too short for an array");
@@ -30,14 +35,15 @@ Tensor read_array(SharedSource& source, const Limits& limits) {
     return read_npy(source, limits);
   }
   if (start[0] == std::byte{0} && start[1] == std::byte{0}) return read_idx(source, limits);
-  fail(ErrorCode::corrupt, "neither IDX nor .npy");
+  fail(ErrorCode::corrupt, "no array in IDX or .npy: the file is ",
+       data::describe_content(start, file));
 }
 
 // The name without directories and extensions; "-idx3-ubyte" and the like are no part of it.
 std::string stem_of(const fs::path& file) {
   std::string name = file.filename().string();
-  for (const char* extension : {".gz", ".npy", ".npz", ".idx"}) {
-    if (name.ends_with(extension)) name.resize(name.size() - std::string_view(extension).size());
+  for (const std::string_view extension : {".gz", ".npy", ".npz", ".idx"}) {
+    if (lower(name).ends_with(extension)) name.resize(name.size() - extension.size());
   }
   const std::size_t idx = name.find("idx");
   if (idx != std::string::npos && idx > 0 && name.find("ubyte", idx) != std::string::npos) {
@@ -47,8 +53,8 @@ std::string stem_of(const fs::path& file) {
 }
 
 bool is_idx_name(const fs::path& file) {
-  return file.filename().string().find("-ubyte") != std::string::npos ||
-         file.filename().string().find(".idx") != std::string::npos;
+  const std::string name = lower(file.filename().string());
+  return name.find("-ubyte") != std::string::npos || name.find(".idx") != std::string::npos;
 }
 
 // emnist-letters-train-images: what stands before the split tells the family.
@@ -61,9 +67,8 @@ void cut_family(std::string& name) {
 }
 
 bool is_data_file(const fs::path& file) {
-  const std::string name = file.filename().string();
-  return name.ends_with(".npy") || name.ends_with(".npz") || name.ends_with(".npy.gz") ||
-         is_idx_name(file);
+  const std::string extension = data::content_extension(file);
+  return extension == ".npy" || extension == ".npz" || is_idx_name(file);
 }
 
 std::vector<fs::path> data_files(std::span<const fs::path> places) {
@@ -81,15 +86,24 @@ std::vector<fs::path> data_files(std::span<const fs::path> places) {
     std::vector<fs::path> inside;
     for (const std::string& name : names) {
       const fs::path file = place / name;
+      if (name.starts_with('.')) continue;  // macOS leaves "._x.npy" beside x.npy
       if (is_data_file(file) && fs::is_regular_file(file, error)) inside.push_back(file);
     }
-    if (inside.empty()) {
-      fail(ErrorCode::mismatch, "no IDX, .npy or .npz files in folder ", quoted(place.string()));
-    }
+    if (inside.empty()) data::refuse_folder(place, names);
     std::sort(inside.begin(), inside.end());
     files.insert(files.end(), inside.begin(), inside.end());
   }
   return files;
+}
+
+Archive read_file(const fs::path& file, const Limits& limits) {
+  Archive result;
+  if (!is_npz(file)) {
+    result.arrays.emplace_back(stem_of(file), load_array(file, limits));
+    return result;
+  }
+  with_data(file, limits, [&](SharedSource& source) { result = read_npz(source, limits); });
+  return result;
 }
 
 }  // namespace
@@ -97,7 +111,8 @@ std::vector<fs::path> data_files(std::span<const fs::path> places) {
 Tensor load_array(const fs::path& file, const Limits& limits) {
   return guard_memory("read the data", [&] {
     Tensor result;
-    with_data(file, limits, [&](SharedSource& source) { result = read_array(source, limits); });
+    with_data(file, limits,
+              [&](SharedSource& source) { result = read_array(source, file, limits); });
     return result;
   });
 }
@@ -105,45 +120,40 @@ Tensor load_array(const fs::path& file, const Limits& limits) {
 NamedValues load_arrays(const fs::path& file, const Limits& limits) {
   return guard_memory("read the data", [&] {
     NamedValues result;
-    if (!is_npz(file)) {
-      result.emplace_back(stem_of(file), load_array(file, limits));
-      return result;
+    for (auto& [name, array] : read_file(file, limits).arrays) {
+      result.emplace_back(std::move(name), std::move(array));
     }
-    with_data(file, limits, [&](SharedSource& source) {
-      for (auto& [name, array] : read_npz(source, limits)) {
-        result.emplace_back(std::move(name), std::move(array));
-      }
-    });
     return result;
   });
 }
 
 DataSplits load_splits(std::span<const fs::path> places, const Limits& limits) {
-  return guard_memory("read the data", [&] {
-    DataSplits result;
-    for (const fs::path& file : data_files(places)) {
-      std::string stem = stem_of(file);
-      if (is_idx_name(file)) cut_family(stem);
-      const Split of_file = cut_split(stem);
-      for (auto& [name, array] : load_arrays(file, limits)) {
-        std::string short_name = is_npz(file) ? name : stem;
-        Split split = is_npz(file) ? cut_split(short_name) : of_file;
-        if (split == Split::unknown) split = of_file;
-        if (short_name.empty()) short_name = name;
-        NamedValues& target = split == Split::validation ? result.validation : result.train;
-        const bool taken = std::any_of(
-            target.begin(), target.end(),
-            [&, &found = short_name](const NamedValue& one) { return one.first == found; });
-        if (taken) {
-          fail(ErrorCode::mismatch, "two arrays are named ", quoted(short_name),
-               "; the second is in ", quoted(file.string()));
-        }
-        target.emplace_back(short_name, std::move(array));
-      }
+  return guard_memory("read the data", [&] { return data::read_arrays(places, limits).splits; });
+}
+
+data::ArrayParts data::read_arrays(std::span<const fs::path> places, const Limits& limits) {
+  std::vector<NamedArray> found;
+  std::vector<LeftOut> left_out;
+  for (const fs::path& file : data_files(places)) {
+    std::string stem = stem_of(file);
+    if (is_idx_name(file)) cut_family(stem);
+    const Split of_file = cut_split(stem);
+    Archive content = read_file(file, limits);
+    left_out.insert(left_out.end(), content.left_out.begin(), content.left_out.end());
+    for (auto& [name, array] : content.arrays) {
+      std::string short_name = is_npz(file) ? name : stem;
+      Split split = is_npz(file) ? cut_split(short_name) : of_file;
+      if (split == Split::unknown) split = of_file;
+      if (short_name.empty()) short_name = name;
+      found.push_back({name, short_name, split, file.string(), std::move(array)});
     }
-    if (result.train.empty() && result.validation.empty()) fail(ErrorCode::mismatch, "no data");
-    return result;
-  });
+  }
+  ArrayParts result = split_arrays(std::move(found));
+  result.left_out = std::move(left_out);
+  if (result.splits.train.empty() && result.splits.validation.empty()) {
+    fail(ErrorCode::mismatch, "no data", describe(result.left_out));
+  }
+  return result;
 }
 
 }  // namespace ondine

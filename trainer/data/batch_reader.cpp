@@ -30,7 +30,8 @@ std::vector<RowSource> BatchReader::sources_of(const Feeder& feeder) {
   std::vector<RowSource> sources;
   for (std::size_t i = 0; i < feeder.sources_.size(); ++i) {
     const Feeder::Source& one = feeder.sources_[i];
-    sources.push_back({feeder.feeds_[i].first, one.column, {one.dtype, one.row_dims}});
+    sources.push_back(
+        {feeder.feeds_[i].first, one.column, {one.dtype, one.row_dims, one.is_scaled}});
   }
   return sources;
 }
@@ -49,6 +50,11 @@ BatchReader::BatchReader(Feeder& feeder, BatchOrder order, const Augmenter* augm
       augmenter_(augmenter),
       epoch_(epoch),
       sources_(sources_of(feeder)) {
+  if (feeder.has_own_sizes()) {
+    fail(ErrorCode::mismatch,
+         "the pictures keep their own sizes, so that they make no batches; give one size for all: "
+         "--image-size HEIGHTxWIDTH");
+  }
   const bool is_slow = std::any_of(sources_.begin(), sources_.end(),
                                    [](const RowSource& one) { return one.column->is_slow(); });
   const std::size_t row_bytes = checked_row_bytes();

@@ -14,7 +14,10 @@ Batches Dataset::batches(std::uint64_t size) const { return batches(size, BatchO
 Batches Dataset::batches(std::uint64_t size, const BatchOptions& options) const {
   return guard_memory("take batches", [&] {
     if (size == 0) fail(ErrorCode::mismatch, "a batch needs at least one row");
-    Feeder feeder(options.inputs.empty() ? columns() : options.inputs, *this, options.map);
+    // A part that the data does not have, as that for validation, has no columns to choose from.
+    if (empty()) return Batches(Feeder({}, *this), {}, size);
+    Feeder feeder(options.inputs.empty() ? columns() : options.inputs, *this, options.map,
+                  options.roles);
     const std::uint64_t n = feeder.size();
     if (feeder.fixed_batch() && *feeder.fixed_batch() != size) {
       fail(ErrorCode::mismatch, "the inputs take batches of ", *feeder.fixed_batch(), ", not of ",

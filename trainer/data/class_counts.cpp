@@ -13,6 +13,7 @@ constexpr std::int64_t most_classes = std::int64_t{1} << 20;
 std::optional<std::vector<std::int64_t>> Dataset::Part::labels() const {
   std::optional<std::vector<std::int64_t>> result;
   for (const auto& column : columns) {
+    if (column->rows() != stored_rows()) continue;
     auto labels = column->labels();
     if (!labels) continue;
     if (result) return {};

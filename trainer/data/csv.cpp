@@ -1,84 +1,89 @@
 #include "trainer/data/csv.h"
 
-#include <vector>
-
 #include "core/message.h"
 
 namespace ondine::data {
 namespace {
 
-class CsvReader {
- public:
-  CsvReader(std::string_view text, char separator) : text_(text), separator_(separator) {
-    if (text_.starts_with("\xef\xbb\xbf")) at_ = 3;  // byte order mark
-  }
-
-  // False at the end of the text.
-  bool read_row(std::vector<std::string>& fields) {
-    while (at_ < text_.size() && (text_[at_] == '\n' || text_[at_] == '\r')) skip_line_end();
-    if (at_ == text_.size()) return false;
-    fields.clear();
-    row_line_ = line_;
-    while (true) {
-      fields.push_back(at_ < text_.size() && text_[at_] == '"' ? read_quoted() : read_plain());
-      if (at_ == text_.size()) return true;
-      if (text_[at_] != separator_) break;
-      ++at_;
-    }
-    skip_line_end();
-    return true;
-  }
-  std::uint64_t row_line() const noexcept { return row_line_; }
-
- private:
-  bool at_line_end() const { return text_[at_] == '\n' || text_[at_] == '\r'; }
-
-  void skip_line_end() {
-    if (text_[at_] == '\r' && at_ + 1 < text_.size() && text_[at_ + 1] == '\n') ++at_;
-    ++at_;
-    ++line_;
-  }
-
-  std::string read_plain() {
-    const std::size_t first = at_;
-    while (at_ < text_.size() && text_[at_] != separator_ && !at_line_end()) ++at_;
-    return std::string(text_.substr(first, at_ - first));
-  }
-
-  std::string read_quoted() {
-    std::string field;
-    for (++at_; at_ < text_.size(); ++at_) {
-      if (text_[at_] == '\n') ++line_;
-      if (text_[at_] == '"') {
-        ++at_;
-        if (at_ == text_.size() || text_[at_] != '"') return end_quoted(std::move(field));
-      }
-      field += text_[at_];
-    }
-    fail(ErrorCode::corrupt, "line ", row_line_, ": a quoted field has no end");
-  }
-
-  std::string end_quoted(std::string field) const {
-    if (at_ < text_.size() && text_[at_] != separator_ && !at_line_end()) {
-      fail(ErrorCode::corrupt, "line ", line_, ": text follows a quoted field");
-    }
-    return field;
-  }
-
-  std::string_view text_;
-  char separator_;
-  std::size_t at_ = 0;
-  std::uint64_t line_ = 1;
-  std::uint64_t row_line_ = 1;
-};
+// A field takes 32 bytes and more, where the text may have one byte of it.
+constexpr std::size_t most_fields = std::size_t{1} << 20;
 
 }  // namespace
 
-void parse_csv(std::string_view text, char separator,
-               const std::function<void(std::span<const std::string>, std::uint64_t)>& row) {
-  CsvReader reader(text, separator);
+bool RowReader::read(std::vector<std::string>& fields) {
+  while (skip_empty_line()) {
+  }
+  if (at_ == text_.size()) return false;
+  fields.clear();
+  row_line_ = line_;
+  const bool has_quotes = separator_ == ',';
+  while (true) {
+    if (fields.size() == most_fields) {
+      fail(ErrorCode::limit, "line ", row_line_, " has more than ", most_fields, " fields");
+    }
+    const bool is_quoted = has_quotes && at_ < text_.size() && text_[at_] == '"';
+    fields.push_back(is_quoted ? read_quoted() : read_plain());
+    if (at_ == text_.size()) return true;
+    if (text_[at_] != separator_) break;
+    ++at_;
+  }
+  skip_line_end();
+  return true;
+}
+
+// Also a line of nothing but spaces.
+bool RowReader::skip_empty_line() {
+  std::size_t end = at_;
+  while (end < text_.size() && text_[end] == ' ') ++end;
+  if (end == text_.size()) {
+    at_ = end;
+    return false;
+  }
+  if (text_[end] != '\n' && text_[end] != '\r') return false;
+  at_ = end;
+  skip_line_end();
+  return true;
+}
+
+void RowReader::skip_line_end() {
+  if (text_[at_] == '\r' && at_ + 1 < text_.size() && text_[at_ + 1] == '\n') ++at_;
+  ++at_;
+  ++line_;
+}
+
+std::string RowReader::read_plain() {
+  const std::size_t first = at_;
+  while (at_ < text_.size() && text_[at_] != separator_ && !at_line_end()) ++at_;
+  return std::string(text_.substr(first, at_ - first));
+}
+
+std::string RowReader::read_quoted() {
+  std::string field;
+  for (++at_; at_ < text_.size(); ++at_) {
+    if (text_[at_] == '"') {
+      ++at_;
+      if (at_ == text_.size() || text_[at_] != '"') {
+        require_field_end();
+        return field;
+      }
+    }
+    field += text_[at_];
+    const bool ends_line =
+        text_[at_] == '\n' || (text_[at_] == '\r' && !text_.substr(at_ + 1).starts_with('\n'));
+    if (ends_line) ++line_;
+  }
+  fail(ErrorCode::corrupt, "line ", row_line_, ": a quoted field has no end");
+}
+
+void RowReader::require_field_end() const {
+  if (at_ == text_.size() || text_[at_] == separator_ || at_line_end()) return;
+  fail(ErrorCode::corrupt, "line ", line_, ": text follows a quoted field");
+}
+
+void parse_csv(std::string_view text, char separator, const TakeRow& row) {
+  RowReader reader(text, separator);
   std::vector<std::string> fields;
-  while (reader.read_row(fields)) row(fields, reader.row_line());
+  while (reader.read(fields)) row(fields, reader.line());
 }
 
 }  // namespace ondine::data

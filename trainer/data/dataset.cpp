@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <map>
 
 #include "core/message.h"
 #include "core/out_of_memory.h"
+#include "trainer/data/arrays.h"
 #include "trainer/data/column.h"
 #include "trainer/data/files/file_places.h"
 #include "trainer/data/table.h"
@@ -13,29 +16,75 @@
 namespace ondine {
 namespace {
 
-std::shared_ptr<const Dataset::Part> part_of(NamedValues arrays, Layout layout) {
+// nullptr where a row of it can be fed.
+const char* why_no_column(const Tensor& array) {
+  const Shape& shape = array.shape();
+  if (array.dtype() == DType::string) return "texts";
+  if (shape.empty()) return "a single number";
+  // Such rows take no bytes of a file, however many it says it has.
+  if (shape[0] > 0 && shape.size() == 0) return "rows without elements";
+  return nullptr;
+}
+
+std::shared_ptr<Dataset::Part> part_of(NamedValues arrays, Layout layout) {
   auto part = std::make_shared<Dataset::Part>();
+  part->opened.layout = layout;
   for (auto& [name, value] : arrays) {
+    if (const char* why = why_no_column(value.tensor())) {
+      part->left_out.push_back({std::move(name), why});
+      continue;
+    }
     part->columns.push_back(data::array_column(std::move(name), std::move(value.tensor()), layout));
   }
   return part;
+}
+
+// What is left are arrays. Other data is read in files of one kind.
+void require_one_kind(std::span<const std::filesystem::path> places) {
+  if (places.size() < 2) return;
+  for (const std::filesystem::path& place : places) {
+    const std::string name = place.string();
+    const bool is_other = data::is_table(place) || data::is_json_lines(place) ||
+                          data::is_running_text(place) || data::image_files.has(name) ||
+                          data::sound_files.has(name);
+    if (!is_other) continue;
+    const auto& other = places[&place == &places[0] ? 1 : 0];
+    fail(ErrorCode::mismatch, "files of different kinds are no data set: ", quoted(name), " and ",
+         quoted(other.string()));
+  }
 }
 
 std::shared_ptr<const Dataset::Part> no_part() { return std::make_shared<const Dataset::Part>(); }
 
 }  // namespace
 
-std::uint64_t Dataset::Part::size() const {
-  if (columns.empty()) return 0;
-  if (rows) return rows->size();
-  const std::uint64_t first = columns[0]->rows();
-  for (const auto& column : columns) {
-    if (column->rows() != first) {
-      fail(ErrorCode::mismatch, "array ", quoted(columns[0]->name()), " has ", first,
-           " rows, array ", quoted(column->name()), " has ", column->rows());
-    }
+void data::add_note(Parts& parts, const std::string& note) {
+  if (note.empty()) return;
+  parts.train.notes.push_back(note);
+  parts.validation.notes.push_back(note);
+}
+
+std::string data::describe(const std::vector<LeftOut>& left_out) {
+  std::string text;
+  for (const LeftOut& one : left_out) {
+    text += (text.empty() ? "; left out: " : ", ") + quoted(one.name) + " (" + one.why + ")";
   }
-  return first;
+  return text;
+}
+
+std::uint64_t Dataset::Part::stored_rows() const {
+  std::map<std::uint64_t, double> elements;  // by number of rows
+  for (const auto& column : columns) {
+    double row = 1;
+    const PortInfo port = column->port();
+    for (const std::int64_t dim : port.dims.value_or(data::Dims())) {
+      row *= std::abs(static_cast<double>(dim));
+    }
+    elements[column->rows()] += row * static_cast<double>(column->rows());
+  }
+  const auto most = std::max_element(elements.begin(), elements.end(),
+                                     [](auto& a, auto& b) { return a.second < b.second; });
+  return most == elements.end() ? 0 : most->first;
 }
 
 Dataset::Dataset(data::Parts parts)
@@ -60,12 +109,13 @@ Dataset Dataset::read(std::span<const std::filesystem::path> places,
                       const DatasetOptions& options) {
   return guard_memory("read the data", [&] {
     const std::array kinds{&data::image_files, &data::sound_files};
+    const std::vector<data::TableStart> starts = data::table_starts(places, options.limits);
     for (const data::FileKind* kind : kinds) {
-      if (data::are_file_lists(*kind, places)) {
+      if (data::are_file_lists(*kind, starts)) {
         return Dataset(data::open_file_lists(*kind, places, options));
       }
     }
-    if (data::are_text_tables(places, options)) {
+    if (data::are_text_tables(places, starts, options)) {
       return Dataset(data::open_text_tables(places, options));
     }
     if (data::are_tables(places)) return Dataset(data::open_tables(places, options));
@@ -76,8 +126,18 @@ Dataset Dataset::read(std::span<const std::filesystem::path> places,
       if (data::are_files(*kind, places)) return Dataset(data::open_files(*kind, places, options));
     }
     if (data::are_texts(places)) return Dataset(data::open_texts(places, options));
-    DataSplits splits = load_splits(places, options.limits);
-    return from(std::move(splits.train), std::move(splits.validation), options);
+    require_one_kind(places);
+    data::ArrayParts arrays = data::read_arrays(places, options.limits);
+    Dataset data;
+    const auto train = part_of(std::move(arrays.splits.train), options.layout);
+    const auto validation = part_of(std::move(arrays.splits.validation), options.layout);
+    for (const auto& part : {train, validation}) {
+      part->left_out.insert(part->left_out.end(), arrays.left_out.begin(), arrays.left_out.end());
+      if (!arrays.note.empty()) part->notes.push_back(arrays.note);
+    }
+    data.train_ = train;
+    data.validation_ = validation;
+    return data;
   });
 }
 
@@ -138,7 +198,7 @@ std::int64_t Dataset::sample_rate() const {
 
 std::vector<std::string> Dataset::notes() const {
   return guard_memory("read the data", [&] {
-    std::vector<std::string> notes;
+    std::vector<std::string> notes = train_->notes;
     for (const auto& column : train_->columns) {
       if (std::string note = column->note(); !note.empty()) notes.push_back(std::move(note));
     }
@@ -148,11 +208,17 @@ std::vector<std::string> Dataset::notes() const {
 
 const std::vector<std::string>& Dataset::skipped() const { return train_->skipped; }
 
+const std::string& Dataset::target() const { return train_->target; }
+
+const std::optional<TableColumns>& Dataset::table() const { return train_->table; }
+
 const std::optional<TextOptions>& Dataset::text() const { return train_->text; }
 
 std::vector<PortInfo> Dataset::columns() const {
   std::vector<PortInfo> ports;
-  for (const auto& column : train_->columns) ports.push_back(column->port());
+  for (const auto& column : train_->columns) {
+    if (column->rows() == train_->stored_rows()) ports.push_back(column->port());
+  }
   return ports;
 }
 

@@ -22,12 +22,14 @@ std::vector<std::int64_t> require_fit(const PortInfo& input, const data::Column&
   return std::move(*dims);
 }
 
-std::string describe(const std::vector<ColumnRef>& columns) {
+// "; the data has: ..."
+std::string describe(const Dataset::Part& part) {
   std::string text;
-  for (const ColumnRef& column : columns) {
+  for (const ColumnRef& column : part.columns) {
     text += (text.empty() ? "" : ", ") + quoted(column->name()) + " " + column->describe();
   }
-  return text;
+  return (text.empty() ? "; this part of the data is empty" : "; the data has: " + text) +
+         data::describe(part.left_out);
 }
 
 // The column's labels as probabilities, where that fits; nullptr elsewhere.
@@ -39,17 +41,28 @@ ColumnRef as_probabilities(const PortInfo& input, const data::Column& column) {
   return data::one_hot_column(column, input.dims->back());
 }
 
+// The column in another form, where that fits.
+ColumnRef in_other_form(const PortInfo& input, const data::Column& column) {
+  if (ColumnRef labels = as_probabilities(input, column)) return labels;
+  return column.exact(input);
+}
+
 ColumnRef find_column(const std::vector<ColumnRef>& columns, std::string_view name) {
   const auto found = std::find_if(columns.begin(), columns.end(),
                                   [&](const ColumnRef& one) { return one->name() == name; });
   return found == columns.end() ? nullptr : *found;
 }
 
+// fit() left sizes to each row.
+bool is_open(const std::vector<std::int64_t>& dims) {
+  return std::any_of(dims.begin(), dims.end(), [](std::int64_t dim) { return dim < 0; });
+}
+
 // The columns of the inputs; nullptr where an input with a default stays without.
 class Assignment {
  public:
-  Assignment(std::span<const PortInfo> inputs, const std::vector<ColumnRef>& columns)
-      : inputs_(inputs), columns_(columns), chosen_(inputs.size()) {}
+  Assignment(std::span<const PortInfo> inputs, const Dataset::Part& part)
+      : inputs_(inputs), part_(part), columns_(part.columns), chosen_(inputs.size()) {}
 
   std::vector<ColumnRef> make(const ArrayMap& map) {
     for (std::size_t i = 0; i < inputs_.size(); ++i) choose_by_name(i, map);
@@ -76,8 +89,7 @@ class Assignment {
       if (input != inputs_[i].name) continue;
       const ColumnRef column = find_column(columns_, array);
       if (column == nullptr) {
-        fail(ErrorCode::mismatch, "there is no array ", quoted(array),
-             "; the data has: ", describe(columns_));
+        fail(ErrorCode::mismatch, "there is no array ", quoted(array), describe(part_));
       }
       choose(i, column);
     }
@@ -86,40 +98,53 @@ class Assignment {
     }
     if (chosen_[i] == nullptr) return;
     if (!chosen_[i]->fit(inputs_[i])) {
-      if (ColumnRef labels = as_probabilities(inputs_[i], *chosen_[i])) chosen_[i] = labels;
+      if (ColumnRef other = in_other_form(inputs_[i], *chosen_[i])) chosen_[i] = other;
     }
     require_fit(inputs_[i], *chosen_[i]);
   }
 
   void choose_by_fit(std::size_t i) {
-    std::vector<ColumnRef> fitting;
     std::string hint;
+    std::vector<ColumnRef> fitting = find_fitting(inputs_[i], true, hint);
+    // Its rows are refused with a message of their own.
+    if (fitting.empty()) fitting = find_fitting(inputs_[i], false, hint);
+    if (fitting.size() != 1) {
+      fail(ErrorCode::mismatch, fitting.empty() ? "no array fits" : "several arrays fit", " input ",
+           quoted(inputs_[i].name), " of type ", inputs_[i].type, describe(part_),
+           fitting.empty() ? hint : "");
+    }
+    choose(i, fitting[0]);
+  }
+
+  // The columns left that fit, in another form only where none does as it is. `alike`: with as many
+  // rows as the data.
+  std::vector<ColumnRef> find_fitting(const PortInfo& input, bool alike, std::string& hint) const {
+    std::vector<ColumnRef> fitting;
+    std::vector<ColumnRef> others;
     for (const ColumnRef& column : columns_) {
-      if (used_.contains(column->name())) continue;
-      if (column->fit(inputs_[i])) {
-        fitting.push_back(column);
-      } else if (hint.empty()) {
-        hint = column->hint(inputs_[i]);
+      if (used_.contains(column->name()) || (column->rows() == part_.stored_rows()) != alike) {
+        continue;
       }
+      if (column->fit(input)) {
+        fitting.push_back(column);
+        continue;
+      }
+      if (hint.empty()) hint = column->hint(input);
+      others.push_back(column);
     }
     if (fitting.empty()) {
-      for (const ColumnRef& column : columns_) {
-        if (used_.contains(column->name())) continue;
-        if (ColumnRef labels = as_probabilities(inputs_[i], *column)) fitting.push_back(labels);
+      for (const ColumnRef& column : others) {
+        if (ColumnRef other = in_other_form(input, *column)) fitting.push_back(other);
       }
     }
     if (fitting.size() > 1) {
       std::erase_if(fitting, [](const ColumnRef& column) { return column->is_label(); });
     }
-    if (fitting.size() != 1) {
-      fail(ErrorCode::mismatch, fitting.empty() ? "no array fits" : "several arrays fit", " input ",
-           quoted(inputs_[i].name), " of type ", inputs_[i].type,
-           "; the data has: ", describe(columns_), fitting.empty() ? hint : "");
-    }
-    choose(i, fitting[0]);
+    return fitting;
   }
 
   std::span<const PortInfo> inputs_;
+  const Dataset::Part& part_;
   const std::vector<ColumnRef>& columns_;
   std::vector<ColumnRef> chosen_;
   std::set<std::string, std::less<>> used_;
@@ -127,13 +152,15 @@ class Assignment {
 
 }  // namespace
 
-Feeder::Feeder(std::span<const PortInfo> inputs, const Dataset& data, const ArrayMap& map)
+Feeder::Feeder(std::span<const PortInfo> inputs, const Dataset& data, const ArrayMap& map,
+               const FeedRoles& roles)
     : part_(data.train_) {
   guard_memory("read the data", [&] {
-    const std::vector<ColumnRef> chosen = Assignment(inputs, part_->columns).make(map);
+    const std::vector<ColumnRef> chosen = Assignment(inputs, *part_).make(map);
     for (std::size_t i = 0; i < inputs.size(); ++i) {
-      if (chosen[i] != nullptr) add(inputs[i], chosen[i]);
+      if (chosen[i] != nullptr) add(inputs[i], chosen[i], roles);
     }
+    if (!roles.scaled) scale_alike();
     if (part_->rows && !sources_.empty()) size_ = part_->rows->size();
   });
 }
@@ -141,17 +168,32 @@ Feeder::Feeder(std::span<const PortInfo> inputs, const Dataset& data, const Arra
 Feeder::Feeder(std::span<const PortInfo> inputs, const NamedValues& arrays, const ArrayMap& map)
     : Feeder(inputs, guard_memory("read the data", [&] { return Dataset::from(arrays); }), map) {}
 
-void Feeder::add(const PortInfo& input, const ColumnRef& column) {
+// What is compared with an image, as in an autoencoder, has its scale.
+void Feeder::scale_alike() {
+  for (const Source& scaled : sources_) {
+    if (!scaled.is_scaled) continue;
+    for (Source& one : sources_) {
+      if (one.column == scaled.column && data::find_pixel_copy(one.dtype)) one.is_scaled = true;
+    }
+  }
+}
+
+void Feeder::add(const PortInfo& input, const ColumnRef& column, const FeedRoles& roles) {
   std::vector<std::int64_t> dims = require_fit(input, *column);
   if (!sources_.empty() && column->rows() != size_) {
     fail(ErrorCode::mismatch, "input ", quoted(feeds_[0].first), " has ", size_, " rows, input ",
          quoted(input.name), " has ", column->rows());
   }
   size_ = column->rows();
+  if (part_->rows && size_ != part_->stored_rows()) {
+    fail(ErrorCode::mismatch, "array ", quoted(column->name()), " has ", size_,
+         " rows, the data of which a part was chosen has ", part_->stored_rows());
+  }
   if (input.dims && !input.dims->empty() && input.dims->front() >= 0) {
     fixed_batch_ = static_cast<std::uint64_t>(input.dims->front());
   }
-  sources_.push_back({column, input.dtype, std::move(dims)});
+  const bool is_scaled = data::are_pixels(*column, input, dims, roles);
+  sources_.push_back({column, input.dtype, std::move(dims), is_scaled});
   feeds_.emplace_back(input.name, Value());
 }
 
@@ -166,17 +208,37 @@ std::span<const NamedValue> Feeder::take(std::span<const std::uint64_t> rows) {
                      [&](std::uint64_t row) { return (*part_->rows)[row]; });
       rows = stored_rows_;
     }
+    if (rows.size() > 1 && has_own_sizes()) {
+      fail(ErrorCode::mismatch, "pictures that keep their own sizes are taken one at a time");
+    }
     for (std::size_t i = 0; i < sources_.size(); ++i) {
       Shape shape{static_cast<std::int64_t>(rows.size())};
-      for (const std::int64_t extent : sources_[i].row_dims) shape.push_back(extent);
+      std::vector<std::int64_t> dims = sources_[i].row_dims;
+      if (is_open(dims) && !rows.empty()) dims = sources_[i].column->dims_of(rows[0], dims);
+      for (const std::int64_t extent : dims) shape.push_back(extent);
       Value& feed = feeds_[i].second;
       if (!feed.is_tensor() || !(feed.tensor().shape() == shape)) {
         feed = Tensor(sources_[i].dtype, shape);
       }
-      const data::RowType type{sources_[i].dtype, sources_[i].row_dims};
+      const data::RowType type{sources_[i].dtype, std::move(dims), sources_[i].is_scaled};
       sources_[i].column->copy(rows, type, static_cast<std::byte*>(feed.tensor().mutable_data()));
     }
     return feeds_;
+  });
+}
+
+bool Feeder::has_own_sizes() const noexcept {
+  return std::any_of(sources_.begin(), sources_.end(),
+                     [](const Source& source) { return is_open(source.row_dims); });
+}
+
+std::vector<std::string> Feeder::scaled() const {
+  return guard_memory("take a batch", [&] {
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < sources_.size(); ++i) {
+      if (sources_[i].is_scaled) names.push_back(feeds_[i].first);
+    }
+    return names;
   });
 }
 

@@ -32,6 +32,9 @@ Tensor read_idx(SharedSource& source, const Limits& limits) {
   source.read(magic);
   const DType dtype = idx_dtype(magic[2]);
   const int rank = std::to_integer<int>(magic[3]);
+  if (static_cast<std::size_t>(rank) > limits.rank) {
+    fail(ErrorCode::limit, "an array of ", rank, " dims");
+  }
   Shape shape;
   for (int axis = 0; axis < rank; ++axis) {
     std::array<std::byte, 4> extent{};

@@ -49,7 +49,24 @@ std::string_view field(std::string_view header, std::string_view key) {
   return header;
 }
 
-Shape parse_shape(std::string_view text) {
+// Of those that are no numbers.
+const char* kind_of_elements(std::string_view code) {
+  switch (code.empty() ? '\0' : code.front()) {
+    case 'U':
+    case 'S':
+    case 'a':
+      return ", texts";
+    case 'O':
+      return ", Python objects";
+    case 'M':
+    case 'm':
+      return ", dates or times";
+    default:
+      return "";
+  }
+}
+
+Shape parse_shape(std::string_view text, const Limits& limits) {
   if (text.empty() || text.front() != '(') fail(ErrorCode::corrupt, "bad shape in .npy header");
   Shape shape;
   text.remove_prefix(1);
@@ -60,8 +77,12 @@ Shape parse_shape(std::string_view text) {
     std::int64_t extent = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), extent);
     if (error != std::errc()) fail(ErrorCode::corrupt, "bad shape in .npy header");
+    if (shape.rank() == limits.rank) {
+      fail(ErrorCode::limit, "an array of more than ", limits.rank, " dims");
+    }
     shape.push_back(extent);
     text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+    if (text.starts_with('L')) text.remove_prefix(1);  // Python 2 wrote long integers so
   }
 }
 
@@ -117,9 +138,9 @@ Tensor read_npy(SharedSource& source, const Limits& limits) {
   const auto* const known = std::find_if(type_codes.begin(), type_codes.end(),
                                          [&](const auto& one) { return one.first == code; });
   if (known == type_codes.end()) {
-    fail(ErrorCode::unsupported, ".npy element type ", quoted(descr));
+    fail(ErrorCode::unsupported, ".npy element type ", quoted(descr), kind_of_elements(code));
   }
-  const Shape shape = parse_shape(field(header, "shape"));
+  const Shape shape = parse_shape(field(header, "shape"), limits);
   const bool columns = field(header, "fortran_order").starts_with("True");
   Tensor result = read_tensor(source, known->second, shape, big_endian, limits);
   return columns && shape.rank() > 1 ? to_row_major(result, shape) : result;

@@ -33,6 +33,8 @@ class SharedSource final : public Source {
   void skip(std::size_t bytes) { position_ += bytes; }  // of rest()
   // A part of rest() as a source of its own.
   SharedSource part(std::span<const std::byte> bytes) const { return {bytes, owner_, release_}; }
+  // Says that the bytes, a whole piece of them, are not needed soon.
+  void release(std::span<const std::byte> bytes) const;
   const std::shared_ptr<void>& owner() const noexcept { return owner_; }
 
  private:
@@ -47,10 +49,15 @@ class SharedSource final : public Source {
 void with_data(const std::filesystem::path& file, const Limits& limits,
                const std::function<void(SharedSource&)>& body);
 
-// Uncompresses `packed` (gzip or zlib with `window` 31, raw deflate with -15). Throws
-// Error(corrupt) and, when it grows beyond `bytes`, Error(limit). `expected`: its size where known.
-std::shared_ptr<std::vector<std::byte>> inflate(std::span<const std::byte> packed, int window,
-                                                std::uint64_t bytes, std::uint64_t expected = 0);
+// Uncompresses gzip data, all of its members one after the other; their checksums and sizes are
+// compared. Throws Error(corrupt) and, when it grows beyond `bytes`, Error(limit).
+std::shared_ptr<std::vector<std::byte>> inflate_gzip(std::span<const std::byte> packed,
+                                                     std::uint64_t bytes);
+// Uncompresses raw deflated data of exactly `bytes` bytes; anything else is Error(corrupt).
+std::shared_ptr<std::vector<std::byte>> inflate_deflated(std::span<const std::byte> packed,
+                                                         std::uint64_t bytes);
+// `bytes` lie in `source`, which gives back what was read.
+std::uint32_t crc32_of(std::span<const std::byte> bytes, const SharedSource& source);
 
 // A tensor of that type and shape whose elements follow in `source`, most significant byte first or
 // not: where they lie, if order and alignment allow it, else a copy. Nothing is allocated unless
@@ -59,8 +66,18 @@ Tensor read_tensor(SharedSource& source, DType dtype, const Shape& shape, bool b
                    const Limits& limits);
 
 Tensor read_idx(SharedSource& source, const Limits& limits);
+// Error(unsupported) for elements that are no numbers.
 Tensor read_npy(SharedSource& source, const Limits& limits);
-// Member names without ".npy".
-std::vector<std::pair<std::string, Tensor>> read_npz(SharedSource& file, const Limits& limits);
+
+// An array that is no column of data, and why.
+struct LeftOut {
+  std::string name;
+  std::string why;
+};
+struct Archive {
+  std::vector<std::pair<std::string, Tensor>> arrays;  // by the member's name without ".npy"
+  std::vector<LeftOut> left_out;
+};
+Archive read_npz(SharedSource& file, const Limits& limits);
 
 }  // namespace ondine

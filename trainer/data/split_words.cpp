@@ -1,15 +1,18 @@
 #include "trainer/data/split_words.h"
 
 #include <algorithm>
-#include <cctype>
+#include <utility>
+
+#include "core/message.h"
+#include "trainer/data/file_names.h"
 
 namespace ondine::data {
 
 Split split_of(std::string word) {
-  std::transform(word.begin(), word.end(), word.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  word = lower(std::move(word));
   if (word == "train" || word == "training") return Split::train;
-  for (const char* known : {"t10k", "test", "val", "valid", "validation"}) {
+  if (word == "t10k" || word == "test") return Split::test;
+  for (const char* known : {"val", "valid", "validation"}) {
     if (word == known) return Split::validation;
   }
   return Split::unknown;
@@ -30,6 +33,36 @@ Split cut_split(std::string& name) {
   const Split back = split_of(name.substr(last + 1));
   if (back != Split::unknown) name.resize(last);
   return back;
+}
+
+SplitFiles split_files(std::span<const std::filesystem::path> files) {
+  SplitFiles result;
+  std::vector<std::filesystem::path> test;
+  for (const std::filesystem::path& file : files) {
+    std::string stem = content_stem(file);
+    const Split split = cut_split(stem);
+    (split == Split::test         ? test
+     : split == Split::validation ? result.validation
+                                  : result.train)
+        .push_back(file);
+  }
+  if (result.validation.empty()) std::swap(result.validation, test);
+  if (result.train.empty() && test.empty()) std::swap(result.train, result.validation);
+  std::vector<std::string> names;
+  for (const std::filesystem::path& file : test) names.push_back(file.string());
+  if (!names.empty()) result.note = left_out_note(names);
+  return result;
+}
+
+std::string left_out_note(const std::vector<std::string>& names) {
+  constexpr std::size_t shown = 4;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(shown, names.size()); ++i) {
+    text += (i == 0 ? "" : ", ") + quoted(names[i]);
+  }
+  if (names.size() > shown) text += cat(" and ", names.size() - shown, " more");
+  return text + (names.size() == 1 ? " is" : " are") +
+         " left out: test data, beside data for validation";
 }
 
 }  // namespace ondine::data

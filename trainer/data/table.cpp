@@ -1,13 +1,14 @@
 #include "trainer/data/table.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "core/message.h"
-#include "trainer/data/csv.h"
-#include "trainer/data/open_data.h"
 #include "trainer/data/split_words.h"
+#include "trainer/data/table_columns.h"
 #include "trainer/data/targets.h"
+#include "trainer/data/text_file.h"
 
 namespace ondine::data {
 namespace {
@@ -16,14 +17,17 @@ namespace fs = std::filesystem;
 
 struct Table {
   std::vector<std::string> features;  // names of columns
-  std::vector<double> numbers;        // rows x features
+  std::vector<std::string> unread;
+  std::uint64_t rows = 0;
+  std::vector<double> numbers;  // rows x features
   Targets targets;
 };
 
 class TableReader {
  public:
-  TableReader(const DatasetOptions& options, std::string file) : options_(options) {
-    table_.targets.begin(std::move(file));
+  TableReader(const DatasetOptions& options, const fs::path& file)
+      : options_(options), file_(file) {
+    table_.targets.begin(file.string());
   }
 
   void take(std::span<const std::string> fields, std::uint64_t line) {
@@ -32,18 +36,21 @@ class TableReader {
       fail(ErrorCode::corrupt, "line ", line, " has ", fields.size(), " fields, the header ",
            names_.size());
     }
-    for (std::size_t i = 0; i < fields.size(); ++i) {
-      if (i != target_) table_.numbers.push_back(number(fields[i], line, names_[i]));
+    for (const std::size_t i : columns_.features) {
+      table_.numbers.push_back(number(fields[i], line, names_[i]));
     }
-    if (is_missing(fields[target_])) {
-      fail(ErrorCode::corrupt, "line ", line, ", column ", quoted(names_[target_]),
+    ++table_.rows;
+    if (!columns_.target) return;
+    const std::string& target = fields[*columns_.target];
+    if (is_missing(target)) {
+      fail(ErrorCode::corrupt, "line ", line, ", column ", quoted(table_.targets.column),
            ": the target is missing");
     }
-    table_.targets.add(fields[target_], line);
+    table_.targets.add(target, line);
   }
 
   Table finish() {
-    if (table_.targets.texts.empty()) fail(ErrorCode::corrupt, "no rows below a header");
+    if (table_.rows == 0) fail(ErrorCode::corrupt, "no rows below a header");
     return std::move(table_);
   }
 
@@ -52,21 +59,14 @@ class TableReader {
     names_.assign(fields.begin(), fields.end());
     const std::set<std::string> distinct(names_.begin(), names_.end());
     if (distinct.size() != names_.size()) fail(ErrorCode::corrupt, "two columns have one name");
-    if (names_.size() < 2) {
+    if (options_.use != DataUse::inference && names_.size() < 2) {
       fail(ErrorCode::mismatch, "a table needs a column of features and one of targets, it has ",
-           names_.size());
+           names_.size(), separator_hint(file_, names_[0]));
     }
-    target_ = names_.size() - 1;
-    if (!options_.target.empty()) {
-      const auto found = std::find(names_.begin(), names_.end(), options_.target);
-      if (found == names_.end()) {
-        fail(ErrorCode::mismatch, "there is no column ", quoted(options_.target), " (--target)");
-      }
-      target_ = static_cast<std::size_t>(found - names_.begin());
-    }
-    table_.targets.column = names_[target_];
-    table_.features = names_;
-    table_.features.erase(table_.features.begin() + static_cast<std::ptrdiff_t>(target_));
+    columns_ = choose_columns(names_, options_);
+    for (const std::size_t i : columns_.features) table_.features.push_back(names_[i]);
+    for (const std::size_t i : columns_.unread) table_.unread.push_back(names_[i]);
+    if (columns_.target) table_.targets.column = names_[*columns_.target];
   }
 
   double number(const std::string& text, std::uint64_t line, const std::string& column) const {
@@ -76,33 +76,27 @@ class TableReader {
            ": the number is missing; --fill NUMBER takes its place");
     }
     const auto value = parse_number(text);
-    if (!value) {
-      fail(ErrorCode::corrupt, "line ", line, ", column ", quoted(column), ": ", quoted(text),
-           " is not a number");
-    }
-    return *value;
+    if (value && std::isfinite(*value)) return *value;
+    fail(ErrorCode::corrupt, "line ", line, ", column ", quoted(column), ": ", quoted(text),
+         value ? " is not a finite number" : " is not a number");
   }
 
   const DatasetOptions& options_;
+  const fs::path& file_;
   std::vector<std::string> names_;
-  std::size_t target_ = 0;
+  TablePositions columns_;
   Table table_;
 };
 
 Table read_table(const fs::path& file, const DatasetOptions& options) {
-  Table table;
-  with_data(file, options.limits, [&](Source& source) {
-    std::string text(static_cast<std::size_t>(source.size()), '\0');
-    source.read(std::as_writable_bytes(std::span(text.data(), text.size())));
-    TableReader reader(options, file.string());
-    parse_csv(text, file.extension() == ".tsv" ? '\t' : ',',
-              [&](auto fields, std::uint64_t line) { reader.take(fields, line); });
-    table = reader.finish();
-  });
-  return table;
+  TableReader reader(options, file);
+  read_rows(file, options.limits,
+            [&](auto fields, std::uint64_t line) { reader.take(fields, line); });
+  return with_context([&] { return reader.finish(); },
+                      [&] { return "file " + quoted(file.string()); });
 }
 
-bool is_empty(const Table& table) { return table.targets.texts.empty(); }
+bool is_empty(const Table& table) { return table.rows == 0; }
 
 void require_same_columns(const Table& table, const Table& other) {
   if (table.features == other.features && table.targets.column == other.targets.column) return;
@@ -116,40 +110,53 @@ void append(Table& table, Table more) {
     return;
   }
   require_same_columns(table, more);
+  table.rows += more.rows;
   table.numbers.insert(table.numbers.end(), more.numbers.begin(), more.numbers.end());
   append(table.targets, more.targets);
 }
 
-Dataset::Part part_of(const Table& table, const TargetReader& reader) {
+std::string unread_note(const Table& table) {
+  std::string names;
+  for (const std::string& name : table.unread) names += (names.empty() ? "" : ", ") + quoted(name);
+  return cat(table.unread.size() == 1 ? "column " : "columns ", names, " of ",
+             quoted(table.targets.files[0].name), table.unread.size() == 1 ? " is" : " are",
+             " not read");
+}
+
+Dataset::Part part_of(const Table& table, const TargetReader& reader,
+                      const DatasetOptions& options) {
   Dataset::Part part;
   if (is_empty(table)) return part;
-  const Shape shape{static_cast<std::int64_t>(table.targets.texts.size()),
+  const Shape shape{static_cast<std::int64_t>(table.rows),
                     static_cast<std::int64_t>(table.features.size())};
-  part.classes = reader.classes();
   part.columns.push_back(array_column("features", Tensor::of(shape, table.numbers), Layout::nchw));
-  part.columns.push_back(
-      array_column(table.targets.column, reader.read(table.targets), Layout::nchw));
+  part.table = TableColumns{table.features, table.targets.column, options.fill};
+  if (!table.unread.empty()) part.notes.push_back(unread_note(table));
+  if (options.use == DataUse::inference) return part;
+  part.classes = reader.classes();
+  part.target = table.targets.column;
+  part.columns.push_back(target_column(table.targets.column, reader.read(table.targets)));
   return part;
 }
 
 }  // namespace
 
 bool are_tables(std::span<const fs::path> places) {
-  return !places.empty() && std::all_of(places.begin(), places.end(), [](const fs::path& place) {
-    return place.extension() == ".csv" || place.extension() == ".tsv";
-  });
+  return !places.empty() && std::all_of(places.begin(), places.end(), is_table);
 }
 
 Parts open_tables(std::span<const fs::path> files, const DatasetOptions& options) {
+  const SplitFiles split = split_files(files);
   Table train;
   Table validation;
-  for (const fs::path& file : files) {
-    std::string stem = file.stem().string();
-    append(cut_split(stem) == Split::validation ? validation : train, read_table(file, options));
-  }
+  for (const fs::path& file : split.train) append(train, read_table(file, options));
+  for (const fs::path& file : split.validation) append(validation, read_table(file, options));
   if (!is_empty(train) && !is_empty(validation)) require_same_columns(train, validation);
   const TargetReader reader((is_empty(train) ? validation : train).targets, options.classes);
-  return {part_of(train, reader), part_of(validation, reader)};
+  Parts parts{part_of(train, reader, options), part_of(validation, reader, options)};
+  add_note(parts, split.note);
+  add_note(parts, reader.note());
+  return parts;
 }
 
 }  // namespace ondine::data

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <iterator>
 #include <map>
 #include <optional>
@@ -10,14 +11,21 @@
 #include <utility>
 
 #include "core/message.h"
+#include "trainer/data/file_names.h"
 
 namespace ondine::data {
 namespace {
 
+std::string_view trimmed(std::string_view text) {
+  const auto is_space = [](char c) { return c == ' ' || c == '\t'; };
+  while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
+  while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
+  return text;
+}
+
 template <class Number>
 std::optional<Number> parse(std::string_view text) {
-  while (text.starts_with(' ')) text.remove_prefix(1);
-  while (text.ends_with(' ')) text.remove_suffix(1);
+  text = trimmed(text);
   if (text.starts_with('+') && text.size() > 1 && text[1] != '-') text.remove_prefix(1);
   Number value{};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -68,8 +76,13 @@ void append(Targets& targets, const Targets& more) {
 }
 
 bool is_missing(std::string_view text) {
-  for (const char* known : {"", "NA", "N/A", "NaN", "nan", "null", "NULL"}) {
-    if (text == known) return true;
+  constexpr std::size_t longest = 8;
+  text = trimmed(text);
+  if (text.size() > longest) return false;
+  const std::string word = lower(std::string(text));
+  for (const char* known : {"", "nan", "-nan", "+nan", "na", "n/a", "null", "none", "#n/a", "#na",
+                            "#n/a n/a", "<na>", "1.#ind", "-1.#ind", "1.#qnan", "-1.#qnan"}) {
+    if (word == known) return true;
   }
   return false;
 }
@@ -87,8 +100,22 @@ TargetReader::TargetReader(const Targets& training, const std::vector<std::strin
   } else {
     kind_ = Kind::classes;
     given_ = !classes.empty();
+    note_numbers(training);
     classes_ = given_ ? classes : std::vector<std::string>(found.begin(), found.end());
   }
+}
+
+void TargetReader::note_numbers(const Targets& training) {
+  if (given_) return;
+  std::size_t numbers = 0;
+  std::size_t other = 0;
+  for (std::size_t i = 0; i < training.texts.size(); ++i) {
+    parse_number(training.texts[i]) ? ++numbers : other = i;
+  }
+  if (2 * numbers < training.texts.size()) return;
+  note_ = cat("column ", quoted(training.column), " holds classes, not numbers, for example ",
+              quoted(training.texts[other]), " in line ", training.lines[other], " of ",
+              quoted(training.file_of(other)));
 }
 
 std::vector<std::int64_t> TargetReader::positions(const Targets& targets) const {
@@ -119,7 +146,16 @@ Tensor TargetReader::read(const Targets& targets) const {
     return Tensor::of(rows, values);
   };
   if (kind_ == Kind::integers) return require(parse_all<std::int64_t>(targets.texts));
-  if (kind_ == Kind::numbers) return require(parse_all<double>(targets.texts));
+  if (kind_ == Kind::numbers) {
+    const auto numbers = parse_all<double>(targets.texts);
+    const auto infinite = std::find_if_not(numbers.begin(), numbers.end(),
+                                           [](double value) { return std::isfinite(value); });
+    if (infinite == numbers.end()) return require(numbers);
+    const auto row = static_cast<std::size_t>(infinite - numbers.begin());
+    fail(ErrorCode::corrupt, "file ", quoted(targets.file_of(row)), ", line ", targets.lines[row],
+         ", column ", quoted(targets.column), ": ", quoted(targets.texts[row]),
+         " is not a finite number");
+  }
   return Tensor::of(rows, positions(targets));
 }
 

@@ -32,9 +32,10 @@ struct Targets {
 
 void append(Targets& targets, const Targets& more);
 
-// Whether a field stands for a value that is not there.
+// Whether a field, without spaces around it, is empty or a word for a value that is not there, in
+// letters of any case: NaN with or without a sign, NA, N/A, #N/A, null, None and the like.
 bool is_missing(std::string_view text);
-// A number, possibly with spaces around it; nothing for any other text.
+// A number, possibly infinite, with or without spaces around it; nothing for any other text.
 std::optional<double> parse_number(std::string_view text);
 
 // Integers, floating point numbers or, for any other text and texts that are all among the names
@@ -46,17 +47,21 @@ class TargetReader {
 
   // In alphabetical order, or as given; empty for numbers.
   const std::vector<std::string>& classes() const noexcept { return classes_; }
+  // That a column of numbers seems to be, but is none, for its example; empty elsewhere.
+  const std::string& note() const noexcept { return note_; }
   // [N]. Throws Error(mismatch) naming file and line of a class that is none of these, and the
-  // column where it holds no numbers.
+  // column where it holds no numbers; Error(corrupt) for a number that is not finite.
   Tensor read(const Targets& targets) const;
 
  private:
   enum class Kind { integers, numbers, classes };
   std::vector<std::int64_t> positions(const Targets& targets) const;
+  void note_numbers(const Targets& training);
 
   Kind kind_;
   bool given_ = false;
   std::vector<std::string> classes_;
+  std::string note_;
 };
 
 }  // namespace ondine::data

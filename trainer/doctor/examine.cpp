@@ -5,6 +5,7 @@
 #include "graph/contract/op_def.h"
 #include "graph/contract/opsets.h"
 #include "graph/training/combine.h"
+#include "graph/training/gradient_names.h"
 #include "graph/training/prepare/names.h"
 #include "graph/training/prepare/parameters.h"
 #include "graph/training/prepare/writer.h"
@@ -25,14 +26,13 @@ struct Derivative {
 std::vector<Derivative> derivatives_of(const GraphDef& def) {
   std::vector<Derivative> result;
   for (const NodeDef& node : def.nodes) {
-    if (node.op != "Gradient" || node.domain != training_domain) continue;
-    const Attribute* xs = find(node.attributes, "xs");
-    const Attribute* y = find(node.attributes, "y");
-    if (xs == nullptr || y == nullptr) continue;
-    Derivative one{std::get<std::string>(y->data), {}};
-    const auto& names = std::get<std::vector<std::string>>(xs->data);
-    for (std::size_t i = 0; i < names.size() && i < node.outputs.size(); ++i) {
-      const bool trained = find_initializer(def, names[i]) != nullptr && node.inputs[i] == names[i];
+    const auto gradient = gradient_names(node);
+    if (!gradient) continue;
+    Derivative one{gradient->y, {}};
+    const std::vector<std::string>& names = gradient->xs;
+    for (std::size_t i = 0; i < std::min(names.size(), node.outputs.size()); ++i) {
+      const bool trained = find_initializer(def, names[i]) != nullptr && i < node.inputs.size() &&
+                           node.inputs[i] == names[i];
       if (trained && !node.outputs[i].empty()) one.outputs.emplace_back(names[i], node.outputs[i]);
     }
     if (!one.outputs.empty()) result.push_back(std::move(one));
@@ -50,6 +50,7 @@ std::vector<const NodeDef*> nodes_before(const GraphDef& def, const std::vector<
         node->outputs, [&](const std::string& name) { return needed.contains(name); });
     if (!reached) continue;
     for (std::string& name : reads_of(*node)) needed.insert(std::move(name));
+    for (std::string& name : named_by_gradients(*node)) needed.insert(std::move(name));
     result.push_back(&*node);
   }
   std::ranges::reverse(result);

@@ -1,4 +1,8 @@
+#include <algorithm>
+#include <set>
+
 #include "core/message.h"
+#include "graph/training/prepare/names.h"
 #include "graph/training/prepare/values.h"
 #include "trainer/doctor/examination.h"
 
@@ -17,7 +21,15 @@ bool uses_running_statistics(const graph::NodeDef& node, std::int64_t opset) {
 
 void find_frozen_statistics(const Examination& on, Findings& findings) {
   std::vector<std::string> names;
+  // What depends on a trained parameter: the statistics of a frozen part are meant to stay.
+  std::set<std::string, std::less<>> learned;
+  for (const TrainedParameter& one : on.trained) learned.insert(one.name);
   for (const Step& step : on.steps) {
+    const auto reads = graph::reads_of(*step.node);
+    const bool learns =
+        std::ranges::any_of(reads, [&](const auto& name) { return learned.contains(name); });
+    if (!learns) continue;
+    learned.insert(step.node->outputs.begin(), step.node->outputs.end());
     if (!uses_running_statistics(*step.node, on.opset)) continue;
     names.push_back(step.node->name.empty() ? step.node->outputs[0] : step.node->name);
   }

@@ -12,7 +12,9 @@ double most_for(double classes) { return 1.5 * std::log(classes) + 0.5; }
 
 bool is_mean(const graph::NodeDef& node) {
   const graph::Attribute* reduction = graph::find(node.attributes, "reduction");
-  return reduction == nullptr || std::get<std::string>(reduction->data) == "mean";
+  if (reduction == nullptr) return true;
+  const auto* text = std::get_if<std::string>(&reduction->data);
+  return text != nullptr && *text == "mean";
 }
 
 // The size of axis 1 of the scores on the batch; 0 where it is unknown.

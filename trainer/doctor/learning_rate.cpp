@@ -1,8 +1,14 @@
+#include <algorithm>
 #include <cmath>
 #include <optional>
+#include <set>
+#include <string>
 
 #include "core/message.h"
+#include "graph/training/prepare/names.h"
+#include "graph/training/prepare/writer.h"
 #include "trainer/doctor/examination.h"
+#include "trainer/model_impl.h"
 
 namespace ondine::trainer {
 namespace {
@@ -20,15 +26,56 @@ std::optional<double> rate_of(const Examination& on) {
   }
 }
 
-// Adam and AdamW keep two moments of every element.
-bool is_adaptive(const Model& model) {
-  std::int64_t weights = 0;
-  std::int64_t states = 0;
-  for (const StateInfo& one : model.state()) {
-    if (one.role == StateRole::weight) weights += one.shape.size();
-    if (one.role == StateRole::optimizer_state) states += one.shape.size();
+using graph::NodeDef;
+
+enum class Kind { adaptive, other, unknown };
+
+Kind kind_of(const NodeDef& node) {
+  const bool is_contrib = node.domain == "com.microsoft";
+  if (is_contrib && graph::one_of(node.op, {"AdamOptimizer", "AdamWOptimizer", "LambOptimizer"})) {
+    return Kind::adaptive;
   }
-  return weights > 0 && 2 * states > 3 * weights;
+  if (is_contrib && node.op == "SGDOptimizer") return Kind::other;
+  if (node.domain != graph::training_domain) return Kind::unknown;
+  if (node.op == "Adam") return Kind::adaptive;
+  return graph::one_of(node.op, {"Adagrad", "Momentum"}) ? Kind::other : Kind::unknown;
+}
+
+// Whether elements of states of the optimizer go into a root, as second moments do.
+bool takes_roots(const graph::GraphDef& algorithm, const Model& model) {
+  std::set<std::string, std::less<>> moments;
+  for (const StateInfo& one : model.state()) {
+    if (one.role == StateRole::optimizer_state && one.shape.rank() > 0) moments.insert(one.name);
+  }
+  for (const NodeDef& node : algorithm.nodes) {
+    const auto reads = graph::reads_of(node);
+    if (node.domain == graph::training_domain ||
+        std::ranges::none_of(reads, [&](const auto& name) { return moments.contains(name); }) ||
+        node.op.starts_with("Reduce")) {
+      continue;
+    }
+    if (graph::one_of(node.op, {"Sqrt", "Pow"}) && moments.contains(node.inputs[0])) return true;
+    moments.insert(node.outputs.begin(), node.outputs.end());
+  }
+  return false;
+}
+
+// Whether the optimizer is Adam or a relative of it, of any algorithm: the first may only
+// accumulate gradients.
+bool is_adaptive(const Model& model) {
+  const graph::ModelDef& def = ModelAccess::impl(model).def;
+  bool is_known = false;
+  for (const graph::TrainingInfoDef& info : def.training) {
+    if (!info.algorithm) continue;
+    for (const NodeDef& node : info.algorithm->nodes) {
+      const Kind kind = kind_of(node);
+      if (kind == Kind::adaptive) return true;
+      is_known = is_known || kind == Kind::other;
+    }
+  }
+  return !is_known && std::ranges::any_of(def.training, [&](const graph::TrainingInfoDef& info) {
+    return info.algorithm && takes_roots(*info.algorithm, model);
+  });
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <ondine/metadata.h>
 
 #include "core/message.h"
+#include "graph/record/training_entries.h"
 
 namespace ondine::fit {
 namespace {
@@ -15,7 +16,7 @@ constexpr std::size_t updating = 1;
 // What the model's metadata says; 0 where it says nothing.
 std::uint64_t prepared_batches(const Model& model) {
   std::uint64_t batches = 0;
-  const std::string text = metadata_of(model, "ondine.accumulate");
+  const std::string text = metadata_of(model, graph::entry::accumulate);
   std::from_chars(text.data(), text.data() + text.size(), batches);
   return model.algorithm_count() == 2 ? batches : 0;
 }

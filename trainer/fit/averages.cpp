@@ -5,6 +5,7 @@
 #include "core/float_formats.h"
 #include "core/message.h"
 #include "core/out_of_memory.h"
+#include "graph/record/training_entries.h"
 
 namespace ondine::fit {
 namespace {
@@ -26,7 +27,7 @@ struct Averaged {
 };
 
 Averaged find_averages(const Model& model) {
-  Averaged found{lines_of(model, "ondine.averaged"), lines_of(model, "ondine.averages")};
+  Averaged found{lines_of(model, graph::entry::averaged), lines_of(model, graph::entry::averages)};
   if (found.parameters.empty() || found.parameters.size() != found.averages.size()) {
     fail(ErrorCode::mismatch,
          "the model keeps no averages of its parameters; prepare it with --ema or --swa");

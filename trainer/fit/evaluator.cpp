@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <numeric>
 
+#include <ondine/data_record.h>
 #include <ondine/metadata.h>
 
 #include "core/message.h"
 #include "core/out_of_memory.h"
+#include "graph/record/training_entries.h"
 #include "trainer/data/batch_reader.h"
+#include "trainer/fit/data_facts.h"
 #include "trainer/fit/scores.h"
 #include "trainer/fit/worst_errors.h"
 #include "trainer/records/evaluation_page.h"
@@ -32,6 +35,17 @@ bool is_label(const Scoring& scoring, const std::string& name) {
 
 }  // namespace
 
+std::vector<std::string> target_inputs(const Model& model, std::size_t algorithm) {
+  const std::vector<PortInfo> main = model.inputs();
+  std::vector<std::string> names;
+  for (const PortInfo& port : model.algorithm(algorithm).inputs) {
+    const bool is_main = std::any_of(main.begin(), main.end(),
+                                     [&](const PortInfo& one) { return one.name == port.name; });
+    if (!is_main) names.push_back(port.name);
+  }
+  return names;
+}
+
 bool add_confusion(Scoring& scoring, bool wanted) {
   const bool is_there = std::find(scoring.metrics.begin(), scoring.metrics.end(),
                                   confusion_metric) != scoring.metrics.end();
@@ -45,7 +59,7 @@ bool add_confusion(Scoring& scoring, bool wanted) {
 
 std::vector<std::string> metric_names(const Model& model, std::size_t algorithm) {
   std::vector<std::string> result;
-  const std::string rate = metadata_of(model, "ondine.scheduled_rate");
+  const std::string rate = metadata_of(model, graph::entry::scheduled_rate);
   for (const PortInfo& port : model.algorithm(algorithm).outputs) {
     const bool number = port.dtype == DType::float32 || port.dtype == DType::float64;
     const bool is_scalar = number && port.dims && port.dims->empty();
@@ -58,6 +72,10 @@ std::vector<std::string> metric_names(const Model& model, std::size_t algorithm)
 
 std::uint64_t for_each_batch(Feeder& feeder, std::uint64_t batch_size,
                              const std::function<void(std::span<const NamedValue>)>& use) {
+  if (feeder.has_own_sizes()) {
+    for (std::uint64_t row = 0; row < feeder.size(); ++row) use(feeder.take(std::span(&row, 1)));
+    return feeder.size();
+  }
   data::BatchOrder order;
   order.size = feeder.fixed_batch().value_or(batch_size);
   order.whole_only = feeder.fixed_batch().has_value();
@@ -80,7 +98,10 @@ Evaluation evaluate(const Model& model, const Dataset& data, const EvaluateOptio
     if (reports) require_writable(options.report);
     const bool asked = fit::add_confusion(*scoring, reports);
     fit::WorstErrors worst;
-    Feeder feeder(fit::with_labels(model.inputs(), *scoring), data, options.map);
+    const DataRecord record = data_record(model);
+    fit::require_recorded(record, data);
+    const std::vector<PortInfo> inputs = fit::with_labels(model.inputs(), *scoring);
+    Feeder feeder = fit::make_feeder(record, inputs, data, options.map, {scoring->label.name});
     fit::Scores scores(*scoring);
     const std::vector<std::string> fetches{scoring->output};
     Evaluation result;
@@ -95,9 +116,16 @@ Evaluation evaluate(const Model& model, const Dataset& data, const EvaluateOptio
       const auto rows = static_cast<std::uint64_t>(labels[0].second.tensor().shape()[0]);
       if (reports) worst.add(scores.last(), scoring->task, rows, feeds);
     });
-    if (scores.count() == 0) fail(ErrorCode::mismatch, "no whole batch to evaluate");
+    if (scores.count() == 0) {
+      fail(ErrorCode::mismatch, scores.ignored() == 0
+                                    ? "no whole batch to evaluate"
+                                    : "the model ignores every label of the data");
+    }
     scores.write(result);
     result.note = scoring->note;
+    for (const std::string& note : fit::input_notes(record, model.inputs(), data, options.map)) {
+      result.note += (result.note.empty() ? "" : "; ") + note;
+    }
     if (!reports) return result;
     records::write_evaluation_page(options.report, result, worst.errors(),
                                    records::evaluation_facts(model, data));

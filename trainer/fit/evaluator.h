@@ -15,6 +15,9 @@ namespace ondine::fit {
 // Scalar floating point outputs of an algorithm but a scheduled learning rate, the loss first.
 std::vector<std::string> metric_names(const Model& model, std::size_t algorithm);
 
+// Inputs of an algorithm that inference has not: labels and the like.
+std::vector<std::string> target_inputs(const Model& model, std::size_t algorithm);
+
 // Adds the confusion matrix to the metrics where it is wanted and applies; returns whether it was
 // among them before.
 bool add_confusion(Scoring& scoring, bool wanted);

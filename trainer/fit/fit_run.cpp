@@ -5,6 +5,7 @@
 
 #include "core/message.h"
 #include "trainer/fit/averages.h"
+#include "trainer/fit/data_facts.h"
 #include "trainer/fit/metric_values.h"
 #include "trainer/model_impl.h"
 
@@ -52,6 +53,16 @@ NamedValues constants_of(const Model& model, const TrainerOptions& options, std:
   return result;
 }
 
+std::vector<PortInfo> Session::fed_inputs() const {
+  const NamedValues constants = constants_of(*model, options, options.algorithm);
+  std::vector<PortInfo> fed = model->algorithm(options.algorithm).inputs;
+  std::erase_if(fed, [&](const PortInfo& port) {
+    return std::any_of(constants.begin(), constants.end(),
+                       [&](const NamedValue& one) { return one.first == port.name; });
+  });
+  return fed;
+}
+
 FitRun::FitRun(Session& session, const Dataset& training, const Dataset& validation)
     : session_(session),
       options_(session.options),
@@ -63,12 +74,9 @@ FitRun::FitRun(Session& session, const Dataset& training, const Dataset& validat
       update_inputs_.push_back(port.name);
     }
   }
-  std::vector<PortInfo> fed = session.model->algorithm(options_.algorithm).inputs;
-  std::erase_if(fed, [&](const PortInfo& port) {
-    return std::any_of(constants_.begin(), constants_.end(),
-                       [&](const NamedValue& one) { return one.first == port.name; });
-  });
-  feeder_.emplace(fed, training, options_.map);
+  const std::vector<PortInfo> fed = session.fed_inputs();
+  feeder_.emplace(make_feeder(data_record(*session.model), fed, training, options_.map,
+                              target_inputs(*session.model, options_.algorithm)));
   fed_ = !feeder_->inputs().empty();
   // Without data an epoch is one step.
   rows_ = fed_ ? feeder_->size() : training.empty() ? options_.batch_size : training.rows();

@@ -9,6 +9,8 @@
 
 #include <ondine/data.h>
 
+#include "core/files/atomic_file.h"
+#include "core/files/lock_file.h"
 #include "trainer/data/batch_reader.h"
 #include "trainer/fit/accumulation.h"
 #include "trainer/fit/early_stopping.h"
@@ -27,16 +29,32 @@ struct Session {
         accumulation(find_accumulation(trained, options)),
         state(metric_names(trained, options.algorithm)) {
     if (accumulation) state.accumulate = accumulation->batches;
+    if (options.checkpoint.empty()) return;
+    options.checkpoint = follow_link(options.checkpoint.string());
+    options.resume =
+        options.resume || (options.resume_if_exists && has_checkpoint(options.checkpoint));
+  }
+
+  // Keeps other trainers from the checkpoint until `lock` goes; Error(mismatch) where one
+  // has it.
+  void hold_checkpoint() {
+    if (options.checkpoint.empty() || lock.is_held()) return;
+    lock = LockFile(files, options.checkpoint.string());
   }
 
   // The algorithm that reads the learning rate.
   std::size_t update() const { return accumulation ? accumulation->update : options.algorithm; }
+  // Inputs of the algorithm that take rows: those that no constant of the options feeds.
+  std::vector<PortInfo> fed_inputs() const;
 
   Model* model;
   TrainerOptions options;
   std::optional<Accumulation> accumulation;
   RunState state;
   bool resumed = false;
+  bool restored = false;  // from a checkpoint, and not trained since
+  PosixFileSystem files;
+  LockFile lock;  // of the checkpoint
   std::function<bool(const StepReport&)> on_step;
   std::function<void(const EpochReport&)> on_epoch;
   std::atomic<bool> stop = false;

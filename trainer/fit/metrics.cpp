@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <ostream>
 
+#include <ondine/printable.h>
 #include <ondine/trainer.h>
 
 #include "core/message.h"
@@ -51,7 +52,7 @@ void Metrics::set(std::string_view name, double value) {
 std::ostream& operator<<(std::ostream& out, const Metrics& metrics) {
   const char* separator = "";
   for (const auto& [name, value] : metrics) {
-    out << separator << name << ' ' << Rounded{value};
+    out << separator << printable(name) << ' ' << Rounded{value};
     separator = ", ";
   }
   return out;

@@ -58,6 +58,11 @@ void require_same(const RestoreReport& report, const TrainerOptions& options) {
     fail(ErrorCode::mismatch, "the checkpoint was trained with --augment ",
          quoted(augmented == nullptr ? std::string() : *augmented), ", now it is ", quoted(now));
   }
+  // The order of rows is that of the first run; 0 stands for no seed of one's own.
+  if (options.seed != 0 && options.seed != report.cursor.shuffle_seed) {
+    fail(ErrorCode::mismatch, "the checkpoint was trained with the seed ",
+         report.cursor.shuffle_seed, ", now it is ", options.seed);
+  }
   const auto* metric = find<std::string>(stored, best_metric);
   if (metric != nullptr && options.early_stopping && *metric != options.early_stopping->metric) {
     fail(ErrorCode::mismatch, "the checkpoint's best epoch is that of --monitor ", *metric,

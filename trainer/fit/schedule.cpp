@@ -7,6 +7,8 @@
 
 #include <ondine/metadata.h>
 
+#include "core/out_of_memory.h"
+#include "graph/record/training_entries.h"
 #include "graph/training/prepare/updates/check_schedule.h"
 
 namespace ondine::fit {
@@ -104,8 +106,8 @@ std::string describe(const Schedule& schedule, const RunLength& length) {
 }
 
 std::optional<ModelRate> find_model_rate(const Model& model, std::size_t update) {
-  ModelRate rate{metadata_of(model, "ondine.schedule"),
-                 metadata_of(model, "ondine.scheduled_rate")};
+  ModelRate rate{metadata_of(model, graph::entry::schedule),
+                 metadata_of(model, graph::entry::scheduled_rate)};
   if (rate.output.empty() || update >= model.algorithm_count()) return {};
   for (const PortInfo& port : model.algorithm(update).outputs) {
     const bool is_scalar = port.dtype == DType::float32 && port.dims && port.dims->empty();
@@ -115,3 +117,12 @@ std::optional<ModelRate> find_model_rate(const Model& model, std::size_t update)
 }
 
 }  // namespace ondine::fit
+
+namespace ondine {
+
+std::string model_schedule(const Model& model) {
+  return guard_memory("read the metadata",
+                      [&] { return metadata_of(model, graph::entry::schedule); });
+}
+
+}  // namespace ondine

@@ -1,5 +1,7 @@
 #include "trainer/fit/scores.h"
 
+#include <algorithm>
+
 #include "core/message.h"
 #include "trainer/fit/class_axis.h"
 #include "trainer/fit/metric_values.h"
@@ -58,7 +60,7 @@ std::string Scores::misfit(const Shape& output, const Shape& labels) const {
     if (output.rank() == 3 && labels.rank() == 2 && output[0] == labels[0]) return {};
     return cat("output ", output, " holds no scores [batch, steps, classes] for labels ", labels);
   }
-  if (scoring_.task != Task::classes) {
+  if (scoring_.task != Task::classes || scoring_.is_decided) {
     if (output.size() == labels.size()) return {};
     return cat("output ", output, " does not fit labels ", labels);
   }
@@ -95,6 +97,42 @@ std::size_t Scores::columns_axis(const Shape& output, const Shape& labels) {
   return *axis_;
 }
 
+// Labels of classes that do not count, and the scores of their positions.
+void Scores::leave_out_ignored() {
+  positions_.clear();
+  all_positions_ = labels_.size();
+  if (!scoring_.ignored_label || scoring_.task != Task::classes) return;
+  const auto ignored = static_cast<double>(*scoring_.ignored_label);
+  if (std::find(labels_.begin(), labels_.end(), ignored) == labels_.end()) return;
+  for (std::size_t i = 0; i < labels_.size(); ++i) {
+    if (labels_[i] != ignored) positions_.push_back(i);
+  }
+  for (std::size_t to = 0; to < positions_.size(); ++to) {
+    labels_[to] = labels_[positions_[to]];
+    std::copy_n(scores_.begin() + static_cast<std::ptrdiff_t>(positions_[to] * columns_), columns_,
+                scores_.begin() + static_cast<std::ptrdiff_t>(to * columns_));
+  }
+  ignored_ += static_cast<std::int64_t>(labels_.size() - positions_.size());
+  labels_.resize(positions_.size());
+  scores_.resize(positions_.size() * columns_);
+}
+
+// An output of classes has no scores; the class has 1, the others 0.
+void Scores::add_decided(const Tensor& output, const Tensor& labels) {
+  const std::vector<double> classes = metric_values(output);
+  labels_ = metric_values(labels);
+  columns_ = scoring_.class_count;
+  scores_.assign(classes.size() * columns_, 0);
+  for (std::size_t i = 0; i < classes.size(); ++i) {
+    if (!(classes[i] >= 0 && classes[i] < static_cast<double>(columns_))) {
+      fail(ErrorCode::mismatch, "output ", quoted(scoring_.output), " has the class ", classes[i],
+           ", the model has ", columns_, " classes");
+    }
+    scores_[i * columns_ + static_cast<std::size_t>(classes[i])] = 1;
+  }
+  probabilities_ = true;
+}
+
 void Scores::predict() {
   prediction_.clear();
   if (scoring_.task == Task::classes) {
@@ -126,10 +164,23 @@ void Scores::add_sequences(const Tensor& output, const Tensor& labels,
 }
 
 void Scores::add(const Tensor& output, const Tensor& labels) {
-  const Shape& shape = output.shape();
-  const std::string problem = misfit(shape, labels.shape());
+  const std::string problem = misfit(output.shape(), labels.shape());
   if (!problem.empty()) fail(ErrorCode::mismatch, problem);
   if (labels.size() == 0) return;
+  if (scoring_.is_decided) {
+    add_decided(output, labels);
+  } else {
+    read(output, labels);
+  }
+  leave_out_ignored();
+  predict();
+  if (labels_.empty()) return;
+  for (const auto& metric : metrics_) metric->add(last());
+  count_ += static_cast<std::int64_t>(labels_.size());
+}
+
+void Scores::read(const Tensor& output, const Tensor& labels) {
+  const Shape& shape = output.shape();
   const std::size_t axis = columns_axis(shape, labels.shape());
   // Numbers to compare are columns each on its own.
   const bool flat = scoring_.task == Task::regression;
@@ -143,9 +194,6 @@ void Scores::add(const Tensor& output, const Tensor& labels) {
   labels_ = metric_values(labels);
   move_axis_last(scores_, columns_, inner);
   if (scoring_.task == Task::binary) move_axis_last(labels_, columns_, inner);
-  predict();
-  for (const auto& metric : metrics_) metric->add(last());
-  count_ += labels.size();
 }
 
 void Scores::write(Evaluation& to) const {

@@ -26,15 +26,19 @@ class Scores {
   void write(Evaluation& to) const;
   // What add() was given last; valid until it is called again.
   metrics::Batch last() const {
-    return {columns_, scores_,    labels_, prediction_, probabilities_.value_or(false),
-            decoded_, references_};
+    return {columns_,   scores_,        labels_,  prediction_, probabilities_.value_or(false),
+            positions_, all_positions_, decoded_, references_};
   }
-  std::int64_t count() const noexcept { return count_; }  // of labels
+  std::int64_t count() const noexcept { return count_; }      // of labels that count
+  std::int64_t ignored() const noexcept { return ignored_; }  // of labels that do not
 
  private:
   std::size_t columns_axis(const Shape& output, const Shape& labels);
   void add(const Tensor& output, const Tensor& labels);
+  void read(const Tensor& output, const Tensor& labels);
   void add_sequences(const Tensor& output, const Tensor& labels, std::span<const NamedValue> batch);
+  void add_decided(const Tensor& output, const Tensor& labels);
+  void leave_out_ignored();
   void predict();
 
   Scoring scoring_;
@@ -42,11 +46,14 @@ class Scores {
   std::optional<bool> probabilities_;  // of the classes, once known
   std::vector<std::unique_ptr<metrics::Metric>> metrics_;
   std::int64_t count_ = 0;
+  std::int64_t ignored_ = 0;
   // Of the batch.
   std::size_t columns_ = 1;
   std::vector<double> scores_;
   std::vector<double> labels_;
   std::vector<double> prediction_;
+  std::vector<std::size_t> positions_;  // of the labels that count; empty: all
+  std::size_t all_positions_ = 0;
   std::vector<Labels> decoded_;
   std::vector<Labels> references_;
 };

@@ -1,19 +1,21 @@
 #include "trainer/fit/scoring.h"
 
 #include <algorithm>
-#include <charconv>
-#include <sstream>
 
 #include <ondine/data.h>
-#include <ondine/metadata.h>
+#include <ondine/data_record.h>
 
 #include "core/message.h"
+#include "trainer/fit/data_facts.h"
+#include "trainer/fit/prediction.h"
 #include "trainer/metrics/catalogue.h"
 
 namespace ondine::fit {
 namespace {
 
 using metrics::Task;
+
+constexpr std::size_t most_unnamed_classes = 256;
 
 bool has_name(const std::vector<PortInfo>& ports, std::string_view name) {
   return std::any_of(ports.begin(), ports.end(),
@@ -38,11 +40,22 @@ std::optional<PortInfo> label_of_algorithm(const Model& model, const std::string
   return {};
 }
 
-std::optional<PortInfo> label_among_columns(const Model& model, const Dataset& data,
-                                            const ArrayMap& map, std::string name) {
+// The column that fed the labels in training, or of the name that the label has.
+std::string recorded_label(const DataRecord& record, const std::vector<PortInfo>& columns) {
+  const std::string& label = record.prediction.label;
+  for (const DataRecord::Input& one : record.inputs) {
+    if (one.name == label && has_name(columns, one.column)) return one.column;
+  }
+  return has_name(columns, label) ? label : std::string();
+}
+
+std::optional<PortInfo> label_among_columns(const Model& model, const DataRecord& record,
+                                            const Dataset& data, const EvaluateOptions& options) {
   const std::vector<PortInfo> columns = data.columns();
-  const std::string prepared = metadata_of(model, "ondine.label");
-  if (name.empty() && has_name(columns, prepared)) name = prepared;
+  std::string name = options.label;
+  if (name.empty()) name = recorded_label(record, columns);
+  if (name.empty()) name = data.target();
+  const ArrayMap map = recorded_map(record, model.inputs(), data, options.map);
   const std::vector<std::string> inputs = Feeder(model.inputs(), data, map).inputs();
   std::optional<PortInfo> label;
   for (const PortInfo& column : columns) {
@@ -69,17 +82,6 @@ bool is_one_score(const Model& model, const std::string& output) {
   return false;
 }
 
-// Of the loss that the metadata names; nothing where it names none.
-std::optional<Task> task_of_loss(const std::string& loss) {
-  if (loss == "softmax-cross-entropy" || loss == "nll" || loss == "focal") return Task::classes;
-  if (loss == "bce" || loss == "bce-probabilities" || loss == "dice" || loss == "hinge") {
-    return Task::binary;
-  }
-  if (loss == "ctc") return Task::sequences;
-  if (loss == "mse" || loss == "mae" || loss == "huber") return Task::regression;
-  return {};
-}
-
 void assume_task(const Model& model, Scoring& scoring) {
   const std::string unknown = "the model does not say what loss it was trained with; ";
   if (!is_integer(scoring.label.dtype)) {
@@ -102,7 +104,7 @@ bool has_no_score(const std::string& loss) {
   return false;
 }
 
-void add_lengths(const Model& model, Scoring& scoring) {
+void add_lengths(Scoring& scoring, std::int64_t blank) {
   for (const char* suffix : {"_lengths", "_input_lengths"}) {
     PortInfo port;
     port.name = scoring.label.name + suffix;
@@ -110,38 +112,48 @@ void add_lengths(const Model& model, Scoring& scoring) {
     port.type = "tensor(int64)";
     scoring.lengths.push_back(port);
   }
-  const std::string blank = metadata_of(model, "ondine.ctc_blank");
-  std::from_chars(blank.data(), blank.data() + blank.size(), scoring.blank);
+  scoring.blank = blank;
 }
 
-void choose_task(const Model& model, Scoring& scoring) {
-  const std::string loss = metadata_of(model, "ondine.loss");
-  const std::optional<Task> task = task_of_loss(loss);
-  if (!task) return assume_task(model, scoring);
-  scoring.task = *task;
-  const bool is_labels = *task == Task::classes || *task == Task::sequences;
-  scoring.label.dtype = is_labels ? DType::int64 : DType::float32;
-  if (*task == Task::sequences) add_lengths(model, scoring);
-  const bool is_prediction = metadata_of(model, "ondine.prediction") == scoring.output;
-  // These losses read logits; another output is made of them.
-  if (!is_prediction || loss == "nll" || loss == "bce-probabilities") return;
-  if (*task == Task::binary) scoring.threshold = 0;
-  if (*task == Task::classes) scoring.probabilities = false;
+bool is_integer_output(const Model& model, const std::string& output) {
+  const std::vector<PortInfo> outputs = model.outputs();
+  return std::any_of(outputs.begin(), outputs.end(), [&](const PortInfo& port) {
+    return port.name == output && (is_integer(port.dtype) || port.dtype == DType::boolean);
+  });
 }
 
-std::optional<std::int64_t> recorded_class_axis(const Model& model, const std::string& output) {
-  if (metadata_of(model, "ondine.class_axis_of") != output) return {};
-  const std::string text = metadata_of(model, "ondine.class_axis");
-  std::int64_t axis = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), axis);
-  if (error != std::errc() || end != text.data() + text.size() || axis < 1) return {};
-  return axis;
+void choose_task(const Model& model, const DataRecord::Prediction& prediction, Scoring& scoring) {
+  const std::optional<Task> task = task_of_loss(prediction.loss);
+  if (!task) {
+    assume_task(model, scoring);
+  } else {
+    scoring.task = *task;
+    const bool is_labels = *task == Task::classes || *task == Task::sequences;
+    scoring.label.dtype = is_labels ? DType::int64 : DType::float32;
+  }
+  scoring.is_decided = is_integer_output(model, scoring.output) &&
+                       (scoring.task == Task::classes || scoring.task == Task::binary);
+  if (scoring.is_decided) {
+    // Labels of more than two classes are compared with the class that the model decided on.
+    scoring.task = Task::classes;
+    scoring.label.dtype = DType::int64;
+    scoring.note = {};
+    return;
+  }
+  if (scoring.task == Task::sequences) add_lengths(scoring, prediction.ctc_blank);
+  const bool reads_sign =
+      prediction.meaning == OutputMeaning::logits || prediction.meaning == OutputMeaning::margins;
+  if (scoring.task == Task::binary && reads_sign) scoring.threshold = 0;
+  const bool needs_softmax = prediction.meaning == OutputMeaning::logits ||
+                             prediction.meaning == OutputMeaning::next_token ||
+                             prediction.meaning == OutputMeaning::log_probabilities;
+  if (scoring.task == Task::classes && needs_softmax) scoring.probabilities = false;
 }
 
-void choose_metrics(const Model& model, const std::vector<std::string>& names, Scoring& scoring) {
+void choose_metrics(const std::string& loss, const std::vector<std::string>& names,
+                    Scoring& scoring) {
   scoring.metrics = names;
   if (!names.empty()) {
-    const std::string loss = metadata_of(model, "ondine.loss");
     metrics::require_known(names);
     metrics::require_task(names, scoring.task,
                           scoring.note.empty() ? "the model's loss is " + loss : scoring.note);
@@ -154,10 +166,25 @@ void choose_metrics(const Model& model, const std::vector<std::string>& names, S
   }
 }
 
+// By the names, the size of a new head, or the scores that the model also gives. A model that tells
+// none of them has as many as the labels may have.
+void count_classes(const Model& model, const DataRecord& record, Scoring& scoring) {
+  for (const std::string& name : scoring.metrics) metrics::require_no_scores(name, scoring.output);
+  scoring.class_count = std::max<std::size_t>(record.classes.size(), record.class_count);
+  for (const PortInfo& port : model.outputs()) {
+    const bool has_scores = is_float(port.dtype) && port.dims && port.dims->size() == 2;
+    if (has_scores && (*port.dims)[1] > 1) {
+      scoring.class_count =
+          std::max(scoring.class_count, static_cast<std::size_t>((*port.dims)[1]));
+    }
+  }
+  if (scoring.class_count == 0) scoring.class_count = most_unnamed_classes;
+}
+
 }  // namespace
 
 std::string why_no_scoring(const Model& model) {
-  const std::string loss = metadata_of(model, "ondine.loss");
+  const std::string loss = data_record(model).prediction.loss;
   if (has_no_score(loss)) {
     return "no metric compares outputs with the labels of the loss " + loss +
            "; the training loop evaluates the loss itself";
@@ -168,37 +195,37 @@ std::string why_no_scoring(const Model& model) {
 std::optional<Scoring> find_scoring(const Model& model, const Dataset& data,
                                     const EvaluateOptions& options) {
   require_metrics(model, options.metrics);
-  const std::vector<PortInfo> outputs = model.outputs();
-  if (outputs.empty()) fail(ErrorCode::mismatch, "the model has no output");
-  if (has_no_score(metadata_of(model, "ondine.loss"))) return {};
+  const DataRecord record = data_record(model);
+  const DataRecord::Prediction prediction = find_prediction(model, record, options.output);
+  if (has_no_score(prediction.loss)) return {};
   Scoring scoring;
-  scoring.output = options.output.empty() ? outputs.front().name : options.output;
-  const bool is_sequences = task_of_loss(metadata_of(model, "ondine.loss")) == Task::sequences;
-  auto label = label_of_algorithm(model, is_sequences && options.label.empty()
-                                             ? metadata_of(model, "ondine.label")
-                                             : options.label);
-  if (!label) label = label_among_columns(model, data, options.map, options.label);
+  scoring.output = prediction.output;
+  const bool is_sequences = task_of_loss(prediction.loss) == Task::sequences;
+  auto label = label_of_algorithm(
+      model, is_sequences && options.label.empty() ? prediction.label : options.label);
+  if (!label) label = label_among_columns(model, record, data, options);
   if (!label) return {};
   scoring.label = *label;
-  choose_task(model, scoring);
-  choose_metrics(model, options.metrics, scoring);
+  choose_task(model, prediction, scoring);
+  choose_metrics(prediction.loss, options.metrics, scoring);
+  if (scoring.is_decided) count_classes(model, record, scoring);
+  scoring.ignored_label = prediction.ignored_label;
   if (scoring.task != Task::regression) {
-    scoring.class_names = data.classes().empty() ? class_names(model) : data.classes();
+    scoring.class_names = data.classes().empty() ? record.classes : data.classes();
   }
   if (scoring.task == Task::sequences && scoring.class_names.empty() &&
-      !metadata_of(model, "ondine.text_encoding").empty()) {
+      !record.text.encoding.empty()) {
     for (int byte = 0; byte < 256; ++byte) {
       scoring.class_names.emplace_back(1, static_cast<char>(byte));
     }
   }
-  scoring.class_axis =
-      options.class_axis ? options.class_axis : recorded_class_axis(model, scoring.output);
+  scoring.class_axis = options.class_axis ? options.class_axis : prediction.class_axis;
   return scoring;
 }
 
 void require_metrics(const Model& model, const std::vector<std::string>& names) {
   metrics::require_known(names);
-  const std::string loss = metadata_of(model, "ondine.loss");
+  const std::string loss = data_record(model).prediction.loss;
   if (const std::optional<Task> task = task_of_loss(loss)) {
     metrics::require_task(names, *task, "the model's loss is " + loss);
   }

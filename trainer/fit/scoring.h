@@ -23,6 +23,11 @@ struct Scoring {
   // rather than logits; each empty where only the output can tell.
   std::optional<std::int64_t> class_axis;
   std::optional<bool> probabilities;
+  // The output holds classes themselves, below class_count, instead of their scores.
+  bool is_decided = false;
+  std::size_t class_count = 0;
+  // Labels of classes that do not count.
+  std::optional<std::int64_t> ignored_label;
   // Of sequences: inputs with the number of labels and of steps of each row, and the class that
   // stands for no label.
   std::vector<PortInfo> lengths;

@@ -3,16 +3,16 @@
 #include <algorithm>
 #include <cmath>
 
+#include <ondine/data_record.h>
+
 #include "core/files/atomic_file.h"
 #include "core/hidden.h"
 #include "core/message.h"
 #include "core/out_of_memory.h"
 #include "graph/training/prepare/updates/check_schedule.h"
 #include "trainer/data/augment/draws.h"
-#include "trainer/fit/class_names.h"
+#include "trainer/fit/data_facts.h"
 #include "trainer/fit/fit_run.h"
-#include "trainer/fit/sample_rate.h"
-#include "trainer/text/text_metadata.h"
 
 namespace ondine {
 namespace {
@@ -35,8 +35,9 @@ void require_valid(const Model& model, const TrainerOptions& options) {
     fail(ErrorCode::mismatch, "the validation split must be at least 0 and below 1, it is ",
          options.validation_split);
   }
-  if (options.checkpoint.empty() && (options.resume || options.checkpoint_every != 0)) {
-    fail(ErrorCode::mismatch, "there is no checkpoint to ", options.resume ? "resume" : "write");
+  const bool resumes = options.resume || options.resume_if_exists;
+  if (options.checkpoint.empty() && (resumes || options.checkpoint_every != 0)) {
+    fail(ErrorCode::mismatch, "there is no checkpoint to ", resumes ? "resume" : "write");
   }
   if (options.accumulate == 0) {
     fail(ErrorCode::mismatch, "gradients must be accumulated over at least 1 batch");
@@ -54,6 +55,22 @@ void require_valid(const Model& model, const TrainerOptions& options) {
     }
   }
 }
+
+// In the midst of an epoch the order of the rows counts, and which of them were done.
+void require_resumable(const fit::Session& session, const Dataset& training) {
+  if (!session.restored || session.state.cursor.position == 0) return;
+  const std::string other = fit::other_data(data_record(*session.model), training);
+  if (other.empty()) return;
+  fail(ErrorCode::mismatch, other, ", which stands at row ", session.state.cursor.position,
+       " of an epoch; resume with the same data, or train a model that 'ondine export --training' "
+       "writes from the checkpoint");
+}
+
+// Gives a lock back when a run ends in whatever way.
+struct Released {
+  LockFile& lock;
+  ~Released() { lock.release(); }
+};
 
 }  // namespace
 
@@ -84,11 +101,15 @@ void Trainer::try_outputs() const {
   guard_memory("try the outputs of a run", [&] {
     const TrainerOptions& options = impl_->options;
     const bool resumes = impl_->resumed || options.resume;
+    if (!options.checkpoint.empty() && !impl_->lock.is_held()) {
+      const LockFile tried(impl_->files, options.checkpoint.string());
+    }
     if (!options.checkpoint.empty() && !resumes) {
       std::error_code error;
       if (!options.overwrite && std::filesystem::exists(options.checkpoint, error)) {
         fail(ErrorCode::mismatch, "checkpoint ", quoted(options.checkpoint.string()),
-             " exists; continue it with --resume or replace it with --overwrite");
+             " exists; continue it with TrainerOptions::resume (--resume) or replace it with "
+             "TrainerOptions::overwrite (--overwrite)");
       }
       require_writable(options.checkpoint);
     }
@@ -99,10 +120,18 @@ void Trainer::try_outputs() const {
 RestoreReport Trainer::resume() {
   return guard_memory("resume training", [&] {
     if (impl_->options.checkpoint.empty()) fail(ErrorCode::mismatch, "no checkpoint to resume");
-    RestoreReport report = impl_->model->restore_checkpoint(impl_->options.checkpoint);
-    impl_->state.restore(report, impl_->options);
-    impl_->resumed = true;
-    return report;
+    // Kept for the run that follows: no other may save in between.
+    impl_->hold_checkpoint();
+    try {
+      RestoreReport report = impl_->model->restore_checkpoint(impl_->options.checkpoint);
+      impl_->state.restore(report, impl_->options);
+      impl_->resumed = true;
+      impl_->restored = true;
+      return report;
+    } catch (...) {
+      impl_->lock.release();
+      throw;
+    }
   });
 }
 
@@ -122,11 +151,15 @@ FitReport Trainer::fit(const Dataset& training, const Dataset& validation) {
   return guard_memory("train the model", [&] {
     const TrainerOptions& options = impl_->options;
     if (options.resume && !impl_->resumed) resume();
+    impl_->hold_checkpoint();
+    const Released released{impl_->lock};
     try_outputs();
-    fit::remember_classes(*impl_->model, training);
-    text::remember_text(*impl_->model, training);
-    fit::remember_rate(*impl_->model, training);
+    require_resumable(*impl_, training);
+    fit::remember_data(*impl_->model, training, impl_->fed_inputs(), options.map,
+                       fit::target_inputs(*impl_->model, options.algorithm));
+    if (!validation.empty()) fit::require_recorded(data_record(*impl_->model), validation);
     FitReport report = fit::FitRun(*impl_, training, validation).run();
+    impl_->restored = false;
     impl_->stop = false;
     // Another call continues; its checkpoint is this run's.
     impl_->resumed = true;
@@ -134,9 +167,31 @@ FitReport Trainer::fit(const Dataset& training, const Dataset& validation) {
   });
 }
 
+std::vector<std::string> Trainer::notes(const Dataset& data) const {
+  return guard_memory("compare the data", [&] {
+    const TrainerOptions& options = impl_->options;
+    const Dataset training =
+        options.validation_split == 0
+            ? data.train()
+            : data.split(options.validation_split, impl_->state.cursor.shuffle_seed).first;
+    const DataRecord record = data_record(*impl_->model);
+    std::vector<std::string> notes;
+    if (training.empty()) return notes;
+    if (impl_->restored) {
+      const std::string other = fit::other_data(record, training);
+      if (!other.empty()) notes.push_back(other);
+    }
+    const std::vector<std::string> more =
+        fit::input_notes(record, impl_->fed_inputs(), training, options.map);
+    notes.insert(notes.end(), more.begin(), more.end());
+    return notes;
+  });
+}
+
 Evaluation Trainer::evaluate(const Dataset& data) const {
   return guard_memory("evaluate the model", [&] {
     const Model& model = *impl_->model;
+    fit::require_recorded(data_record(model), data);
     fit::Validator validator(model, data, impl_->options,
                              fit::constants_of(model, impl_->options, impl_->options.algorithm));
     if (validator.names().empty()) {
@@ -150,23 +205,24 @@ void Trainer::request_stop() noexcept { impl_->stop = true; }
 
 const TrainingCursor& Trainer::cursor() const noexcept { return impl_->state.cursor; }
 
+bool has_checkpoint(const std::filesystem::path& file) {
+  return guard_memory("look for a checkpoint", [&] {
+    if (file.empty()) return false;
+    std::error_code error;
+    const std::string path = follow_link(file.string());
+    return std::filesystem::exists(path, error) ||
+           std::filesystem::exists(previous_generation(path), error);
+  });
+}
+
 void require_writable(const std::filesystem::path& file) {
   guard_memory("try a file", [&] {
     std::error_code error;
     if (std::filesystem::is_directory(file, error)) {
       fail(ErrorCode::io, "cannot write ", quoted(file.string()), ": it is a folder");
     }
-    require_replaceable(file.string());
     PosixFileSystem files;
-    const std::string probe = file.string() + ".try";
-    files.remove(probe);
-    const IoResult created = files.create(probe);
-    if (created.error != 0) {
-      fail(ErrorCode::io, "cannot write ", quoted(file.string()), ": ",
-           std::generic_category().message(created.error));
-    }
-    files.close(created.value);
-    files.remove(probe);
+    require_writable(files, file.string());
   });
 }
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "core/message.h"
+#include "trainer/fit/data_facts.h"
 #include "trainer/fit/evaluator.h"
 #include "trainer/fit/run_state.h"
 #include "trainer/fit/scores.h"
@@ -38,7 +39,9 @@ Validator::Validator(const Model& model, const Dataset& data, const TrainerOptio
     : algorithm_(options.algorithm),
       batch_size_(std::max(options.batch_size, evaluation_batch)),
       constants_(constants),
-      feeder_(without(model.algorithm(options.algorithm).inputs, constants), data, options.map) {
+      feeder_(make_feeder(data_record(model),
+                          without(model.algorithm(options.algorithm).inputs, constants), data,
+                          options.map, target_inputs(model, options.algorithm))) {
   const std::vector<std::string>& evaluated = ModelAccess::evaluated(model, algorithm_);
   for (const std::string& name : metric_names(model, algorithm_)) {
     if (contains(evaluated, name)) metrics_.push_back(name);

@@ -88,7 +88,8 @@ std::string picture_of(std::span<const NamedValue> feeds, std::int64_t row) {
 
 void WorstErrors::add(const metrics::Batch& batch, metrics::Task task, std::uint64_t rows,
                       std::span<const NamedValue> feeds) {
-  if (task == metrics::Task::classes && batch.rows() == rows) add_labels(batch, feeds);
+  const std::size_t positions = batch.positions.empty() ? batch.rows() : batch.all_positions;
+  if (task == metrics::Task::classes && positions == rows) add_labels(batch, feeds);
   first_ += rows;
 }
 
@@ -104,14 +105,15 @@ void WorstErrors::add_labels(const metrics::Batch& batch, std::span<const NamedV
       probabilities.clear();
       metrics::append_softmax(scores, probabilities);
     }
-    const WrongPrediction wrong{first_ + i, label, predicted, probabilities[label],
+    const std::size_t row = batch.positions.empty() ? i : batch.positions[i];
+    const WrongPrediction wrong{first_ + row, label, predicted, probabilities[label],
                                 probabilities[predicted]};
     const auto place = std::upper_bound(errors_.begin(), errors_.end(), wrong,
                                         [](const WrongPrediction& a, const WorstError& b) {
                                           return a.label_probability < b.what.label_probability;
                                         });
     if (place == errors_.end() && errors_.size() == most_errors) continue;
-    errors_.insert(place, {wrong, picture_of(feeds, static_cast<std::int64_t>(i))});
+    errors_.insert(place, {wrong, picture_of(feeds, static_cast<std::int64_t>(row))});
     if (errors_.size() > most_errors) errors_.pop_back();
   }
 }

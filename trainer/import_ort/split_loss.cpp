@@ -86,17 +86,21 @@ class Splitter {
     after_ = std::move(after);
   }
 
-  // What the nodes that the loss needs read from outside of it.
+  // What the nodes that the loss needs read from outside of it. Constant nodes that it reads are
+  // copied into it.
   void find_reads() {
     Strings needed{loss_value()};
     for (std::size_t i = main_.nodes.size(); i-- > 0;) {
       const NodeDef& node = main_.nodes[i];
       const bool wanted = std::ranges::any_of(
           node.outputs, [&](const std::string& name) { return needed.contains(name); });
-      if (!in_loss_[i] || !wanted) continue;
-      loss_nodes_.insert(loss_nodes_.begin(), node);
+      const bool is_constant = graph::is_standard(node, "Constant");
+      if (!wanted || !(in_loss_[i] || is_constant)) continue;
+      loss_nodes_.push_back(node);
+      if (is_constant) needed.erase(node.outputs.at(0));
       for (std::string& name : graph::reads_of(node)) needed.insert(std::move(name));
     }
+    std::ranges::reverse(loss_nodes_);
     for (const graph::InitializerDef& one : main_.initializers) {
       if (parameters_.contains(one.name) || !needed.contains(one.name)) continue;
       constants_.push_back(one);
@@ -130,15 +134,36 @@ class Splitter {
       if (labels_.contains(input.name)) loss.graph.inputs.push_back(input);
     }
     loss.graph.outputs = {main_.outputs[0]};
-    if (loss_nodes_.empty()) {
-      NodeDef identity;
-      identity.op = "Identity";
-      identity.inputs = {loss_value()};
-      identity.outputs = {graph::Names(model_).fresh("loss")};
-      loss.graph.outputs[0].name = identity.outputs[0];
-      loss.graph.nodes.push_back(std::move(identity));
+    if (has_one_element()) {
+      append(loss.graph, "ReduceSum").attributes.emplace_back("keepdims", std::int64_t{0});
+      loss.graph.outputs[0].type =
+          graph::tensor_type(loss.graph.outputs[0].type.dtype, std::vector<graph::DimDef>{});
+    } else if (loss_nodes_.empty()) {
+      append(loss.graph, "Identity");
     }
     return loss;
+  }
+
+  // A node that makes the loss of what the model has for it.
+  NodeDef& append(GraphDef& loss, const std::string& op) const {
+    NodeDef& node = loss.nodes.emplace_back();
+    node.op = op;
+    node.inputs = {loss_value()};
+    node.outputs = {graph::Names(model_).fresh("loss")};
+    loss.outputs[0].name = node.outputs[0];
+    return node;
+  }
+
+  // Whether the loss has dims, all of size 1, as of products with a Constant of onnxblock, which
+  // has the shape [1].
+  bool has_one_element() const {
+    const auto type = types_.find(loss_value());
+    const bool is_inferred = type != types_.end() && type->second.dims;
+    const auto& dims = is_inferred ? type->second.dims : main_.outputs[0].type.dims;
+    return dims && !dims->empty() && std::ranges::all_of(*dims, [](const graph::DimDef& one) {
+             const auto* size = std::get_if<std::int64_t>(&one);
+             return size != nullptr && *size == 1;
+           });
   }
 
   graph::ModelDef make_network(std::vector<std::string>& dropped) const {

@@ -19,7 +19,8 @@ struct SplitModel {
 };
 
 // `model` computes its first output, the loss. The loss is what depends on a label and the values
-// that onnxblock named ("onnx::sub::3"); without either it is the identity of the first output.
+// that onnxblock named ("onnx::sub::3"), with the Constant nodes that it reads; without either it
+// is the identity of the first output. A loss of one element becomes one of rank 0.
 // `labels`: names of inputs, or empty for the inputs from which no path leads to a node that reads
 // one of `parameters`, which are initializers. Throws Error(mismatch) for labels that are not
 // inputs and values whose types are not in `types`.

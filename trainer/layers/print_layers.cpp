@@ -2,6 +2,7 @@
 #include <array>
 
 #include <ondine/layers.h>
+#include <ondine/printable.h>
 
 #include "core/message.h"
 
@@ -19,9 +20,9 @@ std::string grouped(std::uint64_t number) {
 }
 
 Row row_of(const Layer& layer) {
-  return {layer.name,
-          layer.op,
-          layer.type,
+  return {printable(layer.name),
+          printable(layer.op),
+          printable(layer.type),
           grouped(layer.trained_parameters) + (layer.shared ? "*" : ""),
           grouped(layer.frozen_parameters) + (layer.shared ? "*" : ""),
           layer.multiply_adds ? grouped(*layer.multiply_adds) : "?",

@@ -31,7 +31,7 @@ void simplify(Graph& graph, const Limits& limits) {
   PassContext context;
   context.fold_bytes = fold_bytes;
   context.evaluate = [&](const Node& node, const Graph& owner) {
-    return evaluate_node(node, owner, limits);
+    return evaluate_node(node, owner, folding_limits(node, owner, limits, fold_bytes));
   };
   run_passes(graph, context);
 }

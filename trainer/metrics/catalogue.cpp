@@ -145,6 +145,16 @@ std::optional<bool> is_larger_better(std::string_view name) {
   return entry->larger_is_better;
 }
 
+void require_no_scores(const std::string& name, const std::string& output) {
+  const Entry* entry = find(name);
+  const bool reads_scores =
+      entry != nullptr &&
+      (entry->make == make_top || entry->make == make_ranking || entry->make == make_perplexity);
+  if (!reads_scores) return;
+  fail(ErrorCode::mismatch, "the metric ", quoted(name), " needs scores of classes; output ",
+       quoted(output), " holds classes");
+}
+
 }  // namespace ondine::metrics
 
 namespace ondine {

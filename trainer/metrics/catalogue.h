@@ -20,4 +20,7 @@ std::unique_ptr<Metric> make(const std::string& name, const Context& context);
 // Whether larger values are better; nothing for names of no metric.
 std::optional<bool> is_larger_better(std::string_view name);
 
+// Error(mismatch) naming the output for a metric that reads scores, where the output holds classes.
+void require_no_scores(const std::string& name, const std::string& output);
+
 }  // namespace ondine::metrics

@@ -27,6 +27,9 @@ struct Batch {
   std::span<const double> labels;      // of classes one for each row, else rows x columns
   std::span<const double> prediction;  // of classes the class, of binary 0 or 1; as labels
   bool probabilities = false;          // of classes: each row of scores sums to 1
+  // Where labels were left out: the positions that are left, among all positions of the batch.
+  std::span<const std::size_t> positions;
+  std::size_t all_positions = 0;
   // Of sequences these alone.
   std::span<const std::vector<std::int64_t>> decoded;
   std::span<const std::vector<std::int64_t>> references;

@@ -1,28 +1,31 @@
 #include "trainer/records/html.h"
 
 #include <cmath>
+#include <string_view>
+
+#include "core/printable.h"
 
 namespace ondine::records {
 
 std::string html_text(const std::string& text) {
   std::string result;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        result += "&amp;";
-        break;
-      case '<':
-        result += "&lt;";
-        break;
-      case '>':
-        result += "&gt;";
-        break;
-      case '"':
-        result += "&quot;";
-        break;
-      default:
-        result += static_cast<unsigned char>(c) < 0x20 && c != '\n' ? ' ' : c;
+  for (std::string_view rest = text; !rest.empty();) {
+    const NextCharacter character = next_character(rest);
+    const char c = rest[0];
+    if (c == '&') {
+      result += "&amp;";
+    } else if (c == '<') {
+      result += "&lt;";
+    } else if (c == '>') {
+      result += "&gt;";
+    } else if (c == '"') {
+      result += "&quot;";
+    } else if (static_cast<unsigned char>(c) < 0x20) {
+      result += c == '\n' ? c : ' ';
+    } else {
+      append_printable(result, rest, character);
     }
+    rest.remove_prefix(character.bytes);
   }
   return result;
 }

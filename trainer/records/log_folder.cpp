@@ -156,7 +156,8 @@ void require_log_folder(const LogFolderOptions& options) {
       if (!is_own(entry.path())) continue;
       fail(ErrorCode::mismatch, "folder ", quoted(options.folder.string()),
            " has records of another run (", quoted(entry.path().filename().string()),
-           "); continue it with --resume, replace them with --overwrite or name another folder");
+           "); continue it with TrainerOptions::resume (--resume), replace them with "
+           "TrainerOptions::overwrite (--overwrite) or name another folder");
     }
   }
   require_writable(options.folder / lines_name);

@@ -4,9 +4,11 @@
 #include <cerrno>
 #include <charconv>
 #include <cmath>
+#include <string_view>
 #include <system_error>
 
 #include "core/message.h"
+#include "core/printable.h"
 
 namespace ondine::records {
 
@@ -30,16 +32,18 @@ std::string json_number(double value) { return std::isfinite(value) ? number_tex
 std::string json_text(const std::string& text) {
   constexpr const char* digits = "0123456789abcdef";
   std::string result = "\"";
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      result += '\\';
-      result += c;
-    } else if (byte < 0x20) {
-      result += std::string("\\u00") + digits[byte >> 4] + digits[byte & 15];
+  for (std::string_view rest = text; !rest.empty();) {
+    const NextCharacter character = next_character(rest);
+    if (character.is_shown) {
+      if (rest[0] == '"' || rest[0] == '\\') result += '\\';
+      result += rest.substr(0, character.bytes);
     } else {
-      result += c;
+      // What is no UTF-8 cannot be in JSON: the sign for a character that could not be read.
+      const char32_t code = character.is_utf8 ? character.code_point : 0xfffd;
+      result += "\\u";
+      for (int shift = 12; shift >= 0; shift -= 4) result += digits[code >> shift & 15];
     }
+    rest.remove_prefix(character.bytes);
   }
   return result + "\"";
 }

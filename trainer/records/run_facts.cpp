@@ -6,8 +6,11 @@
 #include <array>
 #include <thread>
 
+#include <ondine/data_record.h>
+#include <ondine/metadata.h>
 #include <ondine/version.h>
 
+#include "graph/record/training_entries.h"
 #include "kernels/simd/isa.h"
 #include "trainer/fit/accumulation.h"
 #include "trainer/fit/schedule.h"
@@ -45,6 +48,13 @@ std::string counted(std::uint64_t number, const std::string& noun) {
   return grouped(number) + " " + noun + (number == 1 ? "" : "s");
 }
 
+constexpr std::string_view prefix = "ondine.";  // of entries
+
+bool is_for_people(std::string_view entry) {
+  return entry != graph::entry::scheduled_rate && entry != graph::entry::averaged &&
+         entry != graph::entry::averages;
+}
+
 Section model_facts(const Model& model, const TrainerOptions* options) {
   Section section{"Model", {}};
   const auto add = [&](const std::string& name, const std::string& text) {
@@ -69,11 +79,16 @@ Section model_facts(const Model& model, const TrainerOptions* options) {
     add("trained", counted(trained, "number") + " in " + counted(tensors, "tensor"));
   }
   if (optimizer != 0) add("optimizer state", counted(optimizer, "number"));
-  for (const auto& [key, text] : model.metadata()) {
-    if (key.starts_with("ondine.") && key != "ondine.class_names" && key != "ondine.text_pieces" &&
-        key != "ondine.scheduled_rate" && !key.starts_with("ondine.averag")) {
-      add(key.substr(7), text);
-    }
+  const DataRecord record = data_record(model);
+  add("loss", record.prediction.loss);
+  add("prediction", record.prediction.value);
+  add("label", record.prediction.label);
+  add("texts", record.text.encoding);
+  for (const DataRecord::Preprocessing& one : record.preprocessing) {
+    add("preprocessing of " + one.input, one.description);
+  }
+  for (const char* entry : graph::entry::all) {
+    if (is_for_people(entry)) add(entry + prefix.size(), metadata_of(model, entry));
   }
   add("fingerprint", model.fingerprint());
   return section;

@@ -1,6 +1,6 @@
 #include "trainer/records/worst_html.h"
 
-#include "trainer/base64.h"
+#include "core/base64.h"
 #include "trainer/records/html.h"
 
 namespace ondine::records {
@@ -11,7 +11,7 @@ std::string figure(const fit::WorstError& one, const std::vector<std::string>& n
   std::string html = "<figure>";
   if (!one.picture.empty()) {
     html += "<img alt=\"" + row + "\" src=\"data:image/png;base64," +
-            trainer::to_base64(one.picture) + "\">";
+            to_base64(one.picture) + "\">";
   }
   return html + "<p><strong>" + class_text(names, one.what.label) + "</strong> " +
          percent(one.what.label_probability) + "<br>predicted <strong>" +

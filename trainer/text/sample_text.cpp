@@ -1,13 +1,14 @@
 #include <algorithm>
 #include <cmath>
 
-#include <ondine/metadata.h>
+#include <ondine/data_record.h>
 #include <ondine/text.h>
 
 #include "core/message.h"
 #include "core/out_of_memory.h"
 #include "core/random.h"
 #include "trainer/fit/metric_values.h"
+#include "trainer/fit/prediction.h"
 #include "trainer/metrics/softmax.h"
 
 namespace ondine {
@@ -33,13 +34,12 @@ class Sampler {
  public:
   Sampler(const Model& model, const SampleOptions& options, const TextOptions& text)
       : model_(&model), options_(&options), encoding_(text.encoding), input_(input_of(model)) {
-    output_ = model.outputs()[0].name;
+    const DataRecord::Prediction prediction = fit::find_prediction(model, data_record(model));
+    output_ = prediction.output;
     const std::int64_t asked = (*input_.dims)[1];
     context_ = asked > 0 ? asked : text.length;
     if (context_ < 1) context_ = default_context;
-    if (metadata_of(model, "ondine.class_axis_of") == output_) {
-      recorded_axis_ = metadata_of(model, "ondine.class_axis");
-    }
+    recorded_axis_ = prediction.class_axis;
   }
 
   std::int64_t next(std::span<const std::int64_t> tokens, std::uint64_t step) {
@@ -72,7 +72,7 @@ class Sampler {
   }
 
   std::size_t class_axis(const Shape& shape) const {
-    if (recorded_axis_ == "1" || recorded_axis_ == "2") return recorded_axis_ == "1" ? 1 : 2;
+    if (recorded_axis_ == 1 || recorded_axis_ == 2) return *recorded_axis_ == 1 ? 1 : 2;
     const std::int64_t classes = encoding_.size();
     if ((shape[1] == classes) != (shape[2] == classes)) return shape[1] == classes ? 1 : 2;
     fail(ErrorCode::mismatch, "output ", quoted(output_), " ", shape, " has ",
@@ -133,7 +133,7 @@ class Sampler {
   PortInfo input_;
   std::string output_;
   std::int64_t context_ = 0;
-  std::string recorded_axis_;
+  std::optional<std::int64_t> recorded_axis_;
 };
 
 }  // namespace

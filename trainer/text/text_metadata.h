@@ -1,12 +1,12 @@
-// How texts were encoded, in a model's metadata.
+// How a model's texts were encoded, from its data record.
 #pragma once
 
-#include <ondine/trainer.h>
+#include <ondine/data_record.h>
+#include <ondine/text.h>
 
 namespace ondine::text {
 
-// Writes it down unless the model says it already. Error(mismatch) for a model that was trained
-// with another encoding.
-void remember_text(Model& model, const Dataset& data);
+// Bytes where the record says nothing. Errors as text_options(model).
+TextEncoding encoding_of(const DataRecord::Text& record);
 
 }  // namespace ondine::text

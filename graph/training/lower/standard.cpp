@@ -54,10 +54,13 @@ bool counts_outputs(const Node& node) {
 }
 
 // Whether the operator is recurrent: it has a derivative by a kernel that cannot be expanded, and
-// an expansion of its own.
+// an expansion of its own. A quantized one has the derivative of that in floats.
 bool is_recurrence(const Node& node, const Catalogue& catalogue) {
   if (node.op->expand == nullptr || node.op->grad == nullptr) return false;
-  const OpDef* derivative = catalogue.find(ondine_domain, cat(node.op->name, "Grad"));
+  constexpr std::string_view quantized = "Quantized";
+  std::string_view name = node.op->name;
+  if (name.starts_with(quantized)) name.remove_prefix(quantized.size());
+  const OpDef* derivative = catalogue.find(ondine_domain, cat(name, "Grad"));
   return derivative != nullptr && derivative->expand == nullptr;
 }
 
@@ -129,8 +132,9 @@ Graph expand_to_standard(const Graph& graph, const Catalogue& catalogue) {
 }
 
 Graph unroll_recurrences(const Graph& graph, const Catalogue& catalogue) {
-  return rewritten(graph, catalogue,
-                   [&](const Node& node) { return is_recurrence(node, catalogue); });
+  return rewritten(graph, catalogue, [&](const Node& node) {
+    return node.op->bind == nullptr || is_recurrence(node, catalogue);
+  });
 }
 
 }  // namespace ondine::graph

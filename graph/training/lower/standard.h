@@ -14,8 +14,9 @@ bool is_standard(const Node& node);
 // Throws Error(unsupported) naming the node and the operator without a standard form.
 Graph expand_to_standard(const Graph& graph, const Catalogue& catalogue);
 
-// Replaces recurrent operators by their steps. Their derivatives are then those of standard
-// operators, while the kernels of the derivatives read what only Ondine's own operators write.
+// Replaces recurrent operators by their steps, also those in the expansions of composed operators.
+// Derivatives are then those of standard operators, while the kernels of recurrent derivatives read
+// what only Ondine's own operators write.
 Graph unroll_recurrences(const Graph& graph, const Catalogue& catalogue);
 
 // Removes outputs that nothing reads from the ends of the nodes' lists, except where their number

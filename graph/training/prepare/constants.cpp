@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <set>
 #include <string>
 #include <utility>
@@ -21,6 +20,7 @@ namespace {
 constexpr double huge = 1e6;        // beyond what initialization or training reaches
 constexpr double mask_bound = 1e3;  // for tensors that hold only zeros and one other value
 constexpr double table_bound = 10;  // for tables of those that are added or multiplied
+constexpr double lowest = 1e30;     // near the least finite number, which no parameter is
 
 // The elements of a floating-point tensor as doubles, converted when they are read, since weights
 // may be large. Empty for other tensors.
@@ -168,96 +168,20 @@ std::string_view base_name(std::string_view name) {
 }
 
 bool has_buffer_name(std::string_view name) {
-  return one_of(
-      base_name(name),
-      {"mask",        "attn_mask", "attention_mask", "causal_mask",   "src_mask",
-       "tgt_mask",    "anchors",   "anchor_grid",    "anchor_points", "priors",
-       "prior_boxes", "grid",      "strides",        "stride_tensor", "position_ids",
-       "inv_freq",    "freqs_cis", "cos_cached",     "sin_cached",    "final_logits_bias"});
+  return one_of(base_name(name), {"mask", "attn_mask", "attention_mask", "causal_mask", "src_mask",
+                                  "tgt_mask", "anchors", "anchor_grid", "anchor_points", "priors",
+                                  "prior_boxes", "grid", "strides", "stride_tensor", "position_ids",
+                                  "inv_freq", "freqs_cis", "cos_cached", "sin_cached"});
 }
 
-// Buffers that layers with weights read: kernels of a transform, coordinates that Swin v2's network
-// of relative positions reads.
+// Buffers that layers with weights read, or that are added to what these give: kernels of a
+// transform, coordinates that Swin v2's network of relative positions reads.
 bool is_buffer_of_layers(std::string_view name) {
   const std::string_view base = base_name(name);
-  return base.ends_with("_buffer") || base == "relative_coords_table";
-}
-
-bool is_of_channels(const Shape& shape) {
-  return shape.rank() >= 3 && shape[1] > 1 && shape.size() == shape[1];
-}
-
-// The input of a binary node that `list` contains; 2 for none.
-std::size_t listed_input(const NodeDef& node, std::string_view op, const Strings& list) {
-  if (!is_standard(node, op) || node.inputs.size() != 2) return 2;
-  if (list.contains(node.inputs[0])) return 0;
-  return list.contains(node.inputs[1]) ? 1 : 2;
-}
-
-void find_folded_normalizations(const GraphDef& graph, Strings& found) {
-  Strings channels;
-  for (const InitializerDef& one : graph.initializers) {
-    if (is_differentiable(one.value.dtype()) && is_generated_name(one.name) &&
-        is_of_channels(one.value.shape())) {
-      channels.insert(one.name);
-    }
-  }
-  if (channels.empty()) return;
-  const Producers producers = producers_of(graph);
-  for (const NodeDef& node : graph.nodes) {
-    const std::size_t term = listed_input(node, "Add", channels);
-    const NodeDef* product =
-        term == 2 ? nullptr : standard_producer(producers, node.inputs[1 - term]);
-    const std::size_t factor = product == nullptr ? 2 : listed_input(*product, "Mul", channels);
-    const NodeDef* layer =
-        factor == 2 ? nullptr : standard_producer(producers, product->inputs[1 - factor]);
-    if (layer == nullptr || layer->op != "Conv" || layer->inputs.size() != 2) continue;
-    found.insert(node.inputs[term]);
-    found.insert(product->inputs[factor]);
-  }
-}
-
-// What a value is computed from.
-struct Sources {
-  std::set<std::string_view> initializers;
-  std::set<std::string_view> modules;  // whose statistics
-
-  void add(const Sources& other) {
-    initializers.insert(other.initializers.begin(), other.initializers.end());
-    modules.insert(other.modules.begin(), other.modules.end());
-  }
-};
-
-void find_named_normalizations(const GraphDef& graph, Strings& found) {
-  std::map<std::string_view, Sources> constant;  // values that depend on no input
-  const auto define = [&](std::string_view name, Sources sources) {
-    if (is_statistic(name)) sources.modules.insert(owner_of(name));
-    constant[name] = std::move(sources);
-  };
-  for (const InitializerDef& one : graph.initializers) define(one.name, {{one.name}, {}});
-  for (const NodeDef& node : graph.nodes) {
-    const std::vector<std::string> reads = reads_of(node);
-    if (!std::all_of(reads.begin(), reads.end(),
-                     [&](const auto& one) { return constant.contains(one); })) {
-      continue;
-    }
-    Sources sources;
-    for (const std::string& one : reads) sources.add(constant.at(one));
-    for (const std::string_view one : sources.initializers) {
-      if (sources.modules.contains(owner_of(one))) found.emplace(one);
-    }
-    for (const std::string& output : node.outputs) define(output, sources);
-  }
+  return base.ends_with("_buffer") || one_of(base, {"final_logits_bias", "relative_coords_table"});
 }
 
 }  // namespace
-
-Strings fixed_normalizations(const GraphDef& graph) {
-  Strings found;
-  find_folded_normalizations(graph, found);
-  find_named_normalizations(graph, found);
-  return found;
-}
 
 bool is_traced_constant(const InitializerDef& one) noexcept {
   const std::string_view name = one.name;
@@ -276,18 +200,32 @@ bool names_its_parameters(const GraphDef& graph) {
       });
 }
 
-std::string unfit_values(const Tensor& tensor) {
+std::string unfit_values(const Tensor& tensor, LayerUse use) {
   const Numbers values(tensor);
   const bool finite =
       values.all_of_first(values.size(), [](double value) { return std::isfinite(value); });
   if (!finite) return "holds infinities or NaN, as masks do";
   const double max = largest(values);
-  if (max >= huge) return cat("holds elements of size ", max, ", as masks do");
+  if (max >= (use == LayerUse::none ? huge : lowest)) {
+    return cat("holds elements of size ", max, ", as masks do");
+  }
   const double other = first_nonzero(values);
-  if (std::abs(other) >= mask_bound && values.size() > 1 && is_two_valued(values, other)) {
+  const bool may_mask = use == LayerUse::none || (use == LayerUse::term && other < 0);
+  if (may_mask && std::abs(other) >= mask_bound && values.size() > 1 &&
+      is_two_valued(values, other)) {
     return cat("a mask of 0 and ", other);
   }
   return {};
+}
+
+bool is_mask_of_infinities(const Tensor& tensor) {
+  const Numbers values(tensor);
+  std::set<double> kinds;
+  return values.all_of_first(values.size(), [&](double value) {
+    if (std::isnan(value)) return false;
+    if (std::isfinite(value)) kinds.insert(value);
+    return kinds.size() < 2;
+  });
 }
 
 std::string assumption(std::string_view name, bool known, const Uses& uses) {
@@ -300,15 +238,21 @@ std::string assumption(std::string_view name, bool known, const Uses& uses) {
   return "the exporter made up its name: assumed to be a parameter";
 }
 
-std::string constant_reason(std::string_view name, const Tensor& tensor, const Uses& uses) {
+std::string constant_reason(std::string_view name, const Tensor& tensor, const Uses& uses,
+                            LayerUse use) {
   const Numbers values(tensor);
   if (values.size() < 2) return {};
-  if (grows_geometrically(tensor, values)) return "a geometric series, as frequencies are";
+  if (use == LayerUse::none && grows_geometrically(tensor, values)) {
+    return "a geometric series, as frequencies are";
+  }
   if (is_sine_table(tensor, values)) return "a table of sines and cosines";
   if (is_angle_table(tensor, values)) return "positions times frequencies";
   if (is_buffer_of_layers(name)) return "named as buffers are";
   const std::vector<Use> readers = uses.of(name);
-  if (readers.empty() || !std::all_of(readers.begin(), readers.end(), is_elementwise)) return {};
+  if (use != LayerUse::none || readers.empty() ||
+      !std::all_of(readers.begin(), readers.end(), is_elementwise)) {
+    return {};
+  }
   if (has_buffer_name(name)) return "named as buffers are";
   const double other = first_nonzero(values);
   const bool may_mask = other == 1 || std::abs(other) >= table_bound;
@@ -319,6 +263,10 @@ std::string constant_reason(std::string_view name, const Tensor& tensor, const U
     return "counts up evenly, as positions do";
   if (is_grid(values)) return "a grid of whole and half numbers, as anchors are";
   return {};
+}
+
+bool is_frequencies(std::string_view name, const Tensor& tensor, const Uses& uses) {
+  return grows_geometrically(tensor, Numbers(tensor)) && uses.gives_angles(name, false);
 }
 
 bool is_parameter_name(std::string_view name, std::string_view producer) noexcept {

@@ -6,23 +6,27 @@
 
 #include <ondine/tensor.h>
 
+#include "graph/training/prepare/operands.h"
 #include "graph/training/prepare/paths.h"
 #include "graph/training/prepare/uses.h"
 
 namespace ondine::graph {
 
 // Why a floating-point tensor must not be trained whatever its name is, or "". Training an infinity
-// gives NaN: the product of a zero derivative and an infinity.
-std::string unfit_values(const Tensor& tensor);
+// gives NaN: the product of a zero derivative and an infinity. Finite elements of parameters of
+// layers may have any size.
+std::string unfit_values(const Tensor& tensor, LayerUse use = LayerUse::none);
+// Whether the elements are infinities and at most one finite number.
+bool is_mask_of_infinities(const Tensor& tensor);
 
-// Why a floating-point constant is not a parameter, or "": masks, positions and grids of positions,
-// anchors, and tables of sines or frequencies.
-std::string constant_reason(std::string_view name, const Tensor& tensor, const Uses& uses);
+// Why a floating-point constant is taken for no parameter by its elements or its name, or "":
+// masks, positions and grids of positions, anchors, and tables of sines or frequencies. For
+// parameters of layers only tables of sines and angles and some names count.
+std::string constant_reason(std::string_view name, const Tensor& tensor, const Uses& uses,
+                            LayerUse use = LayerUse::none);
 
-// What PyTorch's exporter leaves of a normalization whose statistics and parameters are fixed:
-// factors and terms of the channels under made-up names, after a convolution without bias, or under
-// their own names the parameters that are computed with statistics of the same module alone.
-Strings fixed_normalizations(const GraphDef& graph);
+// Whether the tensor is a geometric series of which nodes make angles for Sin and Cos.
+bool is_frequencies(std::string_view name, const Tensor& tensor, const Uses& uses);
 
 // Whether the initializer was a Constant node of PyTorch's exporter: one that lift_weights() made,
 // or one under the name of such a node ("/layer/Constant_3_output_0"). Where the file has other

@@ -7,6 +7,7 @@
 #include "core/float_formats.h"
 #include "core/message.h"
 #include "core/random.h"
+#include "graph/record/record.h"
 #include "graph/training/prepare/cut.h"
 #include "graph/training/prepare/names.h"
 #include "graph/training/prepare/writer.h"
@@ -138,17 +139,16 @@ class HeadWriter {
   std::int64_t classes_;
 };
 
-// Metadata on the classes of the old head.
+// Replaces what the metadata says of the classes of the old head.
 void write_classes(Properties& metadata, const NewHead& head) {
   std::erase_if(metadata, [](const auto& one) {
-    return one_of(one.first, {"names", "classes", "class_names", "labels", "id2label",
-                              "ondine.classes", "ondine.class_names"});
+    return one_of(one.first, {"names", "classes", "class_names", "labels", "id2label"});
   });
-  metadata.emplace_back("ondine.classes", std::to_string(head.classes));
-  if (head.names.empty()) return;
-  std::string list;
-  for (const std::string& name : head.names) list += (list.empty() ? "" : "\n") + name;
-  metadata.emplace_back("ondine.class_names", std::move(list));
+  DataRecord record = read_record(metadata);
+  record.class_count = head.classes;
+  record.classes = head.names;
+  if (record.table) record.table->target.clear();
+  write_record(metadata, record);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/message.h"
+#include "graph/training/prepare/renaming.h"
 
 namespace ondine::graph {
 namespace {
@@ -71,28 +72,14 @@ void change_bodies(NodeDef& node, const Visit& visit) {
   }
 }
 
-void rename_reads(GraphDef& graph, const std::string& from, const std::string& to) {
-  for (NodeDef& node : graph.nodes) {
-    std::replace(node.inputs.begin(), node.inputs.end(), from, to);
-    change_bodies(node, [&](const std::string&, GraphDef& body) {
-      if (captured_names(body).count(from) == 0) return false;
-      rename_reads(body, from, to);
-      return true;
-    });
-  }
-  for (ValueDef& output : graph.outputs) {
-    if (output.name == from) output.name = to;
-  }
-}
-
 class Lifter {
  public:
   explicit Lifter(const HeldWeights& weights) : weights_(&weights) {}
 
   void lift(GraphDef& graph, const std::string& path) {
-    std::vector<std::pair<std::string, std::string>> renamed;
+    Renaming names;
     const auto note = [&](const std::string& from, const std::string& to) {
-      if (from != to) renamed.emplace_back(from, to);
+      if (from != to) names.emplace(from, to);
     };
     std::vector<NodeDef> kept;
     for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
@@ -115,7 +102,9 @@ class Lifter {
     }
     graph.nodes = std::move(kept);
     if (!path.empty()) lift_initializers(graph, path, note);
-    for (const auto& [from, to] : renamed) rename_reads(graph, from, to);
+    if (names.empty()) return;
+    for (NodeDef& node : graph.nodes) rename_reads(node, names);
+    for (ValueDef& output : graph.outputs) output.name = renamed(names, output.name);
   }
 
   std::vector<InitializerDef> take() { return std::move(lifted_); }
@@ -206,10 +195,22 @@ NodeDef constant_node(InitializerDef weight) {
   return node;
 }
 
+// Elements and the places that they have in the whole list, in rising order.
 template <class T>
-void insert_at(std::vector<T>& list, std::size_t index, T value) {
-  list.insert(list.begin() + static_cast<std::ptrdiff_t>(std::min(index, list.size())),
-              std::move(value));
+using Placed = std::vector<std::pair<std::size_t, T>>;
+
+template <class T>
+void insert_all(std::vector<T>& list, Placed<T> placed) {
+  std::vector<T> whole;
+  whole.reserve(list.size() + placed.size());
+  std::size_t next = 0;
+  const auto keep = [&] { whole.push_back(std::move(list[next++])); };
+  for (auto& [index, one] : placed) {
+    while (whole.size() < index && next < list.size()) keep();
+    whole.push_back(std::move(one));
+  }
+  while (next < list.size()) keep();
+  list = std::move(whole);
 }
 
 // From front to back, and what is in subgraphs last, so that every position is the one of the whole
@@ -219,17 +220,21 @@ void lower(GraphDef& graph, std::vector<Returning> weights, std::vector<Returnin
     return index_of(a.path[0]) < index_of(b.path[0]);
   });
   std::map<std::pair<std::size_t, std::string>, std::vector<Returning>> inner;
+  Placed<InitializerDef> initializers;
+  Placed<NodeDef> nodes;
   for (Returning& one : weights) {
     const std::size_t index = index_of(one.path[0]);
     if (one.path.size() >= 3) {
       std::vector<std::string> rest(one.path.begin() + 2, one.path.end());
       inner[{index, one.path[1]}].push_back({std::move(rest), std::move(one.weight)});
     } else if (one.path[0].starts_with('i')) {
-      insert_at(graph.initializers, index, std::move(one.weight));
+      initializers.emplace_back(index, std::move(one.weight));
     } else {
-      insert_at(graph.nodes, index, constant_node(std::move(one.weight)));
+      nodes.emplace_back(index, constant_node(std::move(one.weight)));
     }
   }
+  insert_all(graph.initializers, std::move(initializers));
+  insert_all(graph.nodes, std::move(nodes));
   for (auto& [place, list] : inner) {
     const auto into_body = [&, &attribute_name = place.second, &rest = list](
                                const std::string& attribute, GraphDef& body) {

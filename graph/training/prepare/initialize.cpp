@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
 
 #include "core/message.h"
+#include "graph/training/prepare/inline_call.h"
+#include "graph/training/prepare/value_trace.h"
 #include "graph/training/prepare/values.h"
 
 namespace ondine::graph {
@@ -37,14 +40,12 @@ bool flag(const NodeDef& node, std::string_view name) {
   return value != nullptr && *value != 0;
 }
 
-// The nodes of a graph that read each value, in order, by index.
+using Functions = std::span<const FunctionDef>;
+
+// The nodes that read each value, those of subgraphs after the node that holds them, by index.
 class Readers {
  public:
-  explicit Readers(const GraphDef& main) : nodes_(&main.nodes) {
-    for (std::size_t i = 0; i < main.nodes.size(); ++i) {
-      for (const std::string& input : main.nodes[i].inputs) readers_[input].push_back(i);
-    }
-  }
+  explicit Readers(std::span<const NodeDef> nodes) { collect(nodes); }
 
   // The first reader of `name` among the nodes from `first` on; moves `first` after it.
   const NodeDef* next(std::string_view name, std::size_t& first) const {
@@ -53,13 +54,29 @@ class Readers {
     const auto reader = std::lower_bound(found->second.begin(), found->second.end(), first);
     if (reader == found->second.end()) return nullptr;
     first = *reader + 1;
-    return &(*nodes_)[*reader];
+    return nodes_[*reader];
   }
 
  private:
-  const std::vector<NodeDef>* nodes_;
+  void collect(std::span<const NodeDef> nodes) {
+    for (const NodeDef& node : nodes) {
+      for (const std::string& input : node.inputs) readers_[input].push_back(nodes_.size());
+      nodes_.push_back(&node);
+      for (const auto& subgraph : subgraphs_of(node)) collect(subgraph->nodes);
+    }
+  }
+
+  std::vector<const NodeDef*> nodes_;
   std::unordered_map<std::string_view, std::vector<std::size_t>> readers_;
 };
+
+// What the subgraph of a node calls input `place` of it; "" if it does not see that.
+std::string_view name_inside(const NodeDef& node, std::size_t place) {
+  const auto bodies = subgraphs_of(node);
+  if (!runs_body(node) || bodies.empty()) return {};
+  const std::size_t inner = place - body_places(node, *bodies[0]).input_shift;
+  return inner < bodies[0]->inputs.size() ? bodies[0]->inputs[inner].name : std::string_view();
+}
 
 bool looks_up_rows(const NodeDef& node, std::string_view name) {
   if (!node.domain.empty() || node.op != "Gather" || node.inputs[0] != name) return false;
@@ -68,18 +85,33 @@ bool looks_up_rows(const NodeDef& node, std::string_view name) {
   return value == nullptr || *value == 0;
 }
 
+bool is_element_wise(const NodeDef& node) {
+  return one_of(node.op, {"Add", "Sub", "Mul", "Div", "Pow", "PRelu", "Where", "Max", "Min", "Sum",
+                          "BatchNormalization", "LayerNormalization", "RMSNormalization", "Concat",
+                          "GroupNormalization", "InstanceNormalization", "Expand"});
+}
+
 // The first node that computes with the tensor, looking through what only moves it.
-Use use_of(const Readers& readers, std::string_view name) {
-  bool swapped = false;
+Use use_of(const Readers& readers, Functions functions, std::string_view name,
+           bool swapped = false) {
   bool is_table = false;
   std::size_t first = 0;
   while (const NodeDef* reader = readers.next(name, first)) {
     const NodeDef& node = *reader;
     if (node.outputs.empty()) continue;
     const auto found = std::find(node.inputs.begin(), node.inputs.end(), name);
+    const auto place = static_cast<std::size_t>(found - node.inputs.begin());
     if (looks_up_rows(node, name)) {
       // A table that is also multiplied, as the words' of a language model, is drawn for that.
       is_table = true;
+      continue;
+    }
+    if (const FunctionDef* function = called_function(functions, node)) {
+      if (place >= function->inputs.size()) return {};
+      return use_of(Readers(function->nodes), functions, function->inputs[place], swapped);
+    }
+    if (const std::string_view inside = name_inside(node, place); !inside.empty()) {
+      name = inside;
       continue;
     }
     if (node.domain.empty() &&
@@ -89,19 +121,15 @@ Use use_of(const Readers& readers, std::string_view name) {
       continue;
     }
     if (!node.domain.empty()) return {};
-    if (one_of(node.op, {"Add", "Sub", "Mul", "Div", "Pow", "PRelu", "Where", "Max", "Min", "Sum",
-                         "BatchNormalization", "LayerNormalization", "RMSNormalization", "Concat",
-                         "GroupNormalization", "InstanceNormalization", "Expand"})) {
-      return {Layout::matrix, false};
-    }
+    if (is_element_wise(node)) return {Layout::matrix, false};
     if (node.op == "Conv") return {Layout::convolution, true};
     if (node.op == "ConvTranspose") return {Layout::deconvolution, true};
     if (one_of(node.op, {"LSTM", "GRU", "RNN"})) {
-      return {Layout::transposed, found - node.inputs.begin() < 3};  // W and R; B is a bias
+      return {Layout::transposed, place < 3};  // W and R; B is a bias
     }
     if (node.op == "Gemm") {
-      if (flag(node, found == node.inputs.begin() ? "transA" : "transB")) swapped = !swapped;
-      if (found - node.inputs.begin() == 2) return {Layout::matrix, false};
+      if (flag(node, place == 0 ? "transA" : "transB")) swapped = !swapped;
+      if (place == 2) return {Layout::matrix, false};
     }
     is_table = false;
     break;
@@ -174,33 +202,81 @@ std::string draw(GraphWriter& writer, const InitializerDef& weight, const Distri
 
 // Weights of two or more dims that multiply data, with how they do.
 std::vector<std::pair<const InitializerDef*, Layout>> drawn_weights(
-    const GraphDef& main, const std::vector<const InitializerDef*>& trained) {
-  const Readers readers(main);
+    const GraphDef& main, Functions functions, const std::vector<const InitializerDef*>& trained) {
+  const Readers readers(main.nodes);
   std::vector<std::pair<const InitializerDef*, Layout>> result;
   for (const InitializerDef* weight : trained) {
     const Shape& shape = weight->value.shape();
     if (shape.rank() < 2 || shape.size() == 0) continue;
-    const Use use = use_of(readers, weight->name);
+    const Use use = use_of(readers, functions, weight->name);
     if (use.multiplies) result.emplace_back(weight, use.layout);
   }
   return result;
 }
 
+// A matrix of a type that only quantization gives weights, whose elements differ.
+bool is_quantized_weight(const Tensor& tensor) {
+  const DType dtype = tensor.dtype();
+  const bool is_narrow = size_of(dtype) == 1 && dtype != DType::boolean;
+  return is_narrow && tensor.shape().rank() >= 2 && !all_equal(tensor);
+}
+
+// The name of one in a graph, its Constant nodes and its subgraphs; "" if there is none.
+std::string quantized_weight(const GraphDef& graph) {
+  for (const InitializerDef& one : graph.initializers) {
+    if (is_quantized_weight(one.value)) return one.name;
+  }
+  for (const NodeDef& node : graph.nodes) {
+    for (const Attribute& attribute : node.attributes) {
+      const Tensor* tensor = is_standard(node, "Constant") ? tensor_of(attribute) : nullptr;
+      if (tensor != nullptr && is_quantized_weight(*tensor)) return node.outputs.at(0);
+    }
+    for (const auto& subgraph : subgraphs_of(node)) {
+      if (std::string name = quantized_weight(*subgraph); !name.empty()) return name;
+    }
+  }
+  return {};
+}
+
+// A tensor that training gave elements that differ; "" if there is none.
+std::string trained_tensor(const ModelDef& model, const ParameterChoice& parameters,
+                           std::string_view new_weight) {
+  const auto is_constant = [&](const InitializerDef* one) {
+    return std::find(parameters.constants.begin(), parameters.constants.end(), one) !=
+           parameters.constants.end();
+  };
+  // Weights that multiply say most.
+  for (const auto& [weight, layout] :
+       drawn_weights(model.graph, model.functions, parameters.trained)) {
+    if (weight->name != new_weight && !all_equal(weight->value)) return weight->name;
+  }
+  for (const auto* list : {&parameters.trained, &parameters.frozen}) {
+    for (const InitializerDef* one : *list) {
+      if (one->name == new_weight || is_constant(one) || all_equal(one->value)) continue;
+      return one->name;
+    }
+  }
+  return quantized_weight(model.graph);
+}
+
 }  // namespace
 
-ChosenInit choose_init(const GraphDef& main, const std::vector<const InitializerDef*>& trained,
+bool multiplies_data(const GraphDef& graph, Functions functions, const InitializerDef& weight) {
+  return !drawn_weights(graph, functions, {&weight}).empty();
+}
+
+ChosenInit choose_init(const ModelDef& model, const ParameterChoice& parameters,
                        std::string_view new_weight) {
-  for (const auto& [weight, layout] : drawn_weights(main, trained)) {
-    if (weight->name != new_weight && !all_equal(weight->value)) {
-      return {WeightInit::keep,
-              "the model has been trained: elements of " + quoted(weight->name) + " differ"};
-    }
+  const std::string trained = trained_tensor(model, parameters, new_weight);
+  if (!trained.empty()) {
+    return {WeightInit::keep,
+            "the model has been trained: elements of " + quoted(trained) + " differ"};
   }
   return {WeightInit::he_uniform,
           "the model has not been trained: no weight has elements that differ"};
 }
 
-void write_initialization(GraphWriter& writer, const GraphDef& main,
+void write_initialization(GraphWriter& writer, const ModelDef& model,
                           const std::vector<const InitializerDef*>& trained, WeightInit init,
                           const Masters& masters, Properties& bindings,
                           std::string_view new_weight) {
@@ -209,7 +285,7 @@ void write_initialization(GraphWriter& writer, const GraphDef& main,
     writer.output(value, dtype, to_dim_defs(shape));
     bindings.emplace_back(variable, value);
   };
-  for (const auto& [weight, layout] : drawn_weights(main, trained)) {
+  for (const auto& [weight, layout] : drawn_weights(model.graph, model.functions, trained)) {
     const bool is_kept = init == WeightInit::keep;
     if (is_kept && weight->name != new_weight) continue;
     const Shape& shape = weight->value.shape();

@@ -1,8 +1,11 @@
 // The initialization graph of a prepared model.
 #pragma once
 
+#include <span>
+
 #include <ondine/prepare.h>
 
+#include "graph/training/prepare/parameters.h"
 #include "graph/training/prepare/updates/master_weight.h"
 
 namespace ondine::graph {
@@ -12,15 +15,21 @@ struct ChosenInit {
   WeightInit init = WeightInit::keep;
   std::string reason;
 };
-// Ignores `new_weight`, the weight of a new head.
-ChosenInit choose_init(const GraphDef& main, const std::vector<const InitializerDef*>& trained,
+// Looks at parameters, trained or frozen, and at quantized weights. Ignores `new_weight`, the
+// weight of a new head.
+ChosenInit choose_init(const ModelDef& model, const ParameterChoice& parameters,
                        std::string_view new_weight = {});
+
+// Whether a weight of two or more dims multiplies its data, in a subgraph or a function too, so
+// that its scale can be unusual.
+bool multiplies_data(const GraphDef& graph, std::span<const FunctionDef> functions,
+                     const InitializerDef& weight);
 
 // Draws for every trained weight of two or more dims that multiplies its data (biases and other
 // element-wise operands restart from their initializers), and for `new_weight` in any case. Weights
 // with a master are what this, drawn in float32, rounds to. Outputs are bound in `bindings`; the
 // graph stays empty when there is nothing to draw.
-void write_initialization(GraphWriter& writer, const GraphDef& main,
+void write_initialization(GraphWriter& writer, const ModelDef& model,
                           const std::vector<const InitializerDef*>& trained, WeightInit init,
                           const Masters& masters, Properties& bindings,
                           std::string_view new_weight = {});

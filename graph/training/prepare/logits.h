@@ -10,6 +10,7 @@
 
 #include "graph/ir/document.h"
 #include "graph/training/prepare/names.h"
+#include "graph/training/prepare/value_trace.h"
 #include "graph/training/prepare/values.h"
 
 namespace ondine::graph {
@@ -24,17 +25,25 @@ struct Logits {
 };
 
 // The logits from which a Softmax (for losses that read softmax) or else a Sigmoid computes
-// `value`. Looks through Identity, Cast, Reshape, Squeeze, Unsqueeze, Flatten, Transpose and If,
-// and recognizes Softmax, LogSoftmax and Sigmoid written as several nodes. An If gets an additional
-// output with the logits of both branches. Empty if there are no logits.
-std::optional<Logits> find_logits(GraphDef& graph, Names& names, std::int64_t opset,
-                                  const std::string& value, Loss loss);
+// `value` of the main graph. Looks through Identity, Cast, Reshape, Squeeze, Unsqueeze, Flatten,
+// Transpose, quantization, If, what Loop and Scan stack, and functions, and recognizes Softmax,
+// LogSoftmax and Sigmoid written as several nodes. Where the logits lie in a subgraph its node gets
+// an additional output, calls of functions on the way are replaced by their nodes. Empty, and the
+// model as it was, if there are no logits.
+std::optional<Logits> find_logits(ModelDef& model, Names& names, const std::string& value,
+                                  Loss loss);
 
+// Of values of the main graph, through subgraphs and functions:
 // The node that makes `value` a probability, such as "Softmax 'node_p'", found through operators
 // that preserve probabilities; "" if there is none.
-std::string probability_source(const GraphDef& graph, const std::string& value);
+std::string probability_source(ValueTrace& trace, const std::string& value);
 // Whether `value` is the logarithm of probabilities.
-bool is_log_probability(const GraphDef& graph, const std::string& value);
+bool is_log_probability(ValueTrace& trace, const std::string& value);
+// The layer that gives `value` as sums of products, such as "Gemm 'fc'"; "" if it is none.
+std::string product_source(ValueTrace& trace, const std::string& value);
+// Whether `value` is what a layer with a weight [features, classes] gives, so that its last axis
+// are the classes. Looks through bias, factors, conversions and Tanh.
+bool is_made_by_linear_layer(ValueTrace& trace, const std::string& value);
 
 // Operators that only move or convert elements and keep all of them.
 bool keeps_elements(const NodeDef& node) noexcept;

@@ -6,6 +6,7 @@
 
 #include "core/message.h"
 #include "graph/training/prepare/constants.h"
+#include "graph/training/prepare/exporter/traced.h"
 #include "graph/training/prepare/merged.h"
 #include "graph/training/prepare/modules.h"
 #include "graph/training/prepare/names.h"
@@ -19,11 +20,11 @@ namespace ondine::graph {
 namespace {
 
 struct Findings {
-  std::vector<std::string> merged;
-  std::vector<std::string> folded;
-  std::vector<std::string> renamed;
-  std::vector<std::string> without_bias;
-  std::vector<std::string> computed;
+  Texts merged;
+  Texts folded;
+  Texts renamed;
+  Texts without_bias;
+  Texts computed;
 };
 
 class Search {
@@ -33,7 +34,8 @@ class Search {
         restored_(&restored),
         producers_(producers_of(graph)),
         uses_(graph),
-        signature_(graph) {
+        signature_(graph),
+        modules_(graph) {
     for (const InitializerDef& one : graph.initializers) {
       if (is_differentiable(one.value.dtype())) weights_.emplace(one.name, &one);
     }
@@ -46,7 +48,7 @@ class Search {
     for (const NodeDef& node : graph_->nodes) {
       const bool is_layer =
           node.domain.empty() && one_of(node.op, {"Gemm", "MatMul", "Conv", "ConvTranspose"});
-      const std::string module = is_layer ? module_of(node) : std::string();
+      const std::string module = is_layer ? modules_.of(node) : std::string();
       if (!module.empty()) visit(node, module);
     }
     for (const InitializerDef& one : graph_->initializers) find_source(one.name, one.metadata);
@@ -55,10 +57,13 @@ class Search {
   }
 
  private:
-  // The initializer that an input is, or is moved from; "" for data.
+  // The initializer that an input is, or is moved from; "" for data, and for what the exporter
+  // wrote as an Identity, of which other notes speak.
   std::string weight_of(std::string name) const {
     auto producer = producers_.find(name);
-    while (producer != producers_.end() && only_moves(*producer->second)) {
+    while (producer != producers_.end() && only_moves(*producer->second) &&
+           producer->second->op != "Gather") {
+      if (is_merged_identity(*producer->second)) return {};
       name = producer->second->inputs.at(0);
       producer = producers_.find(name);
     }
@@ -72,15 +77,15 @@ class Search {
       if (weight.empty()) continue;
       has_weight = true;
       if (is_generated_name(weight)) {
-        add_once(found_.renamed, quoted(module) + " (" + quoted(weight) + ")");
+        found_.renamed.add(quoted(module) + " (" + quoted(weight) + ")");
       } else if (weight.find('.') != std::string::npos && !weight.starts_with(module + ".") &&
                  !shares_module(weight, module) && !merged_.contains({&node, i})) {
-        add_once(is_read_by_owner(weight) ? found_.merged : found_.folded,
-                 quoted(module) + " (" + quoted(weight) + ")");
+        (is_read_by_owner(weight) ? found_.merged : found_.folded)
+            .add(quoted(module) + " (" + quoted(weight) + ")");
       }
     }
     if (has_weight && has_scopes(node) && !has_bias(node, module)) {
-      add_once(found_.without_bias, quoted(module));
+      found_.without_bias.add(quoted(module));
     }
   }
 
@@ -95,7 +100,7 @@ class Search {
       return signature_.is_parameter(source) || is_parameter_name(source, {});
     });
     if (parameter != sources.end()) {
-      add_once(found_.computed, quoted(name) + " (from " + quoted(*parameter) + ")");
+      found_.computed.add(quoted(name) + " (from " + quoted(*parameter) + ")");
     }
   }
 
@@ -106,9 +111,13 @@ class Search {
   }
 
   bool is_read_by_owner(std::string_view weight) const {
+    const auto is_owner = [&](const Use& use) {
+      return modules_.of(*use.node) == owner_of(weight);
+    };
     const std::vector<Use> readers = uses_.of(weight);
-    return std::any_of(readers.begin(), readers.end(),
-                       [&](const Use& use) { return module_of(*use.node) == owner_of(weight); });
+    const std::span<const Use> direct = uses_.direct(weight);
+    return std::any_of(direct.begin(), direct.end(), is_owner) ||
+           std::any_of(readers.begin(), readers.end(), is_owner);
   }
 
   bool has_bias(const NodeDef& node, const std::string& module) const {
@@ -116,7 +125,7 @@ class Search {
     const std::vector<Use> readers = uses_.of(node.outputs.at(0));
     return std::any_of(readers.begin(), readers.end(), [&](const Use& use) {
       if (use.node->op == "BatchNormalization") return true;
-      return use.node->op == "Add" && module_of(*use.node) == module;
+      return use.node->op == "Add" && modules_.of(*use.node) == module;
     });
   }
 
@@ -125,6 +134,7 @@ class Search {
   Producers producers_;
   Uses uses_;
   Signature signature_;
+  Modules modules_;
   std::unordered_map<std::string_view, const InitializerDef*> weights_;
   std::set<std::pair<const NodeDef*, std::size_t>> merged_;  // of which other notes speak
   Findings found_;
@@ -165,6 +175,7 @@ std::vector<std::string> lost_parameters(const ModelDef& model,
         "model was exported, and train as one: " +
         listed(found.merged));
   }
+  const std::size_t without_remedy = notes.size();
   if (!found.folded.empty()) {
     notes.push_back("modules that were folded into parameters of others, and train in that form: " +
                     listed(found.folded));
@@ -198,7 +209,7 @@ std::vector<std::string> lost_parameters(const ModelDef& model,
           listed(found.without_bias));
     }
   }
-  if (notes.empty()) return notes;
+  if (notes.size() == without_remedy) return notes;
   notes.emplace_back(
       "torch.onnx.export keeps every parameter under its name with optimize=False (dynamo=True) or "
       "do_constant_folding=False (dynamo=False)");

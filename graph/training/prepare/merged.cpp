@@ -122,8 +122,23 @@ class Search {
       if (trains_or_follows && !initializers_.contains(name) && !inputs_.contains(name) &&
           !sources_.is_folded(name) && !producers_.contains(name)) {
         missing_.push_back(i);
+        missing_names_.emplace(name, i);
+        if (owner_of(name).empty()) outermost_.push_back(i);
       }
     }
+  }
+
+  // Missing parameters of a module and of those in it, in the order of the list.
+  std::vector<std::size_t> missing_in(std::string_view module) const {
+    if (module.empty()) return outermost_;
+    std::vector<std::size_t> places;
+    const std::string inside = std::string(module) + ".";
+    for (auto one = missing_names_.lower_bound(inside);
+         one != missing_names_.end() && one->first.starts_with(inside); ++one) {
+      places.push_back(one->second);
+    }
+    std::sort(places.begin(), places.end());
+    return places;
   }
 
   void find_by_modules() {
@@ -159,10 +174,8 @@ class Search {
       const std::string& weight = sources_.of(weight_beside(use));
       if (owner_of(weight).empty()) return false;
       const std::string name = std::string(owner_of(weight)) + ".bias";
-      const bool is_missing = std::any_of(missing_.begin(), missing_.end(), [&](std::size_t place) {
-        return signature_.entries()[place].name == name;
-      });
-      if (!is_missing || signature_.place(name) < signature_.place(source)) return false;
+      if (!missing_names_.contains(name) || signature_.place(name) < signature_.place(source))
+        return false;
       taken_.emplace(name, source);
       found_.push_back({use.node, use.index, Merged::parameter, kept, name});
       return true;
@@ -211,7 +224,7 @@ class Search {
     };
     std::vector<std::string> names;
     std::size_t best = 0;
-    for (const std::size_t place : missing_) {
+    for (const std::size_t place : missing_in(module)) {
       const std::string& name = signature_.entries()[place].name;
       const auto taken = taken_.find(name);
       // What was folded is merged in the order of the nodes; two parameters of one module are
@@ -275,9 +288,9 @@ class Search {
       return;
     }
     if (!is_neutral(initializers_.at(kept)->value, role)) return;
-    const bool is_tied = std::any_of(missing_.begin(), missing_.end(), [&](std::size_t place) {
-      const std::string& name = signature_.entries()[place].name;
-      return is_in(name, module) && role_of_name(name) == role;
+    const std::vector<std::size_t> missing = missing_in(module);
+    const bool is_tied = std::any_of(missing.begin(), missing.end(), [&](std::size_t place) {
+      return role_of_name(signature_.entries()[place].name) == role;
     });
     if (is_tied) return;
     for (const Input& use : uses)
@@ -313,10 +326,12 @@ class Search {
   Producers producers_;
   std::set<std::string_view> inputs_;
   std::unordered_map<std::string_view, const InitializerDef*> initializers_;
-  std::set<std::string, std::less<>> modules_;             // with nodes
-  std::set<std::string> normalizing_;                      // modules with a normalization
-  std::set<std::string, std::less<>> read_;                // parameters that their own modules read
-  std::vector<std::size_t> missing_;                       // places in the list
+  std::set<std::string, std::less<>> modules_;  // with nodes
+  std::set<std::string> normalizing_;           // modules with a normalization
+  std::set<std::string, std::less<>> read_;     // parameters that their own modules read
+  std::vector<std::size_t> missing_;            // places in the list
+  std::vector<std::size_t> outermost_;                     // those of the outermost module
+  std::map<std::string_view, std::size_t> missing_names_;
   std::map<std::string, std::string, std::less<>> taken_;  // parameters that were found, by source
   std::vector<MergedUse> found_;
 };
@@ -329,7 +344,9 @@ std::vector<std::string> missing_parameters(const GraphDef& graph) {
   if (!Signature(graph).has_parameters()) return {};
   Search search(graph);
   std::vector<std::string> names = search.missing();
-  for (const MergedUse& use : search.run()) std::erase(names, use.own);
+  std::set<std::string> merged;
+  for (const MergedUse& use : search.run()) merged.insert(use.own);
+  std::erase_if(names, [&](const std::string& name) { return merged.contains(name); });
   return names;
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "graph/training/prepare/metadata.h"
+#include "graph/training/prepare/origin.h"
 
 namespace ondine::graph {
 namespace {
@@ -43,6 +44,25 @@ std::string module_of(const NodeDef& node) {
     if (key == scopes_key) return module_of_scopes(text);
   }
   return module_of_name(node.name);
+}
+
+Modules::Modules(const GraphDef& graph) {
+  for (const InitializerDef& one : graph.initializers) {
+    owners_.insert(std::string(owner_of(one.name)));
+  }
+  for (const NodeDef& node : graph.nodes) {
+    names_.insert(module_of(node));
+    // The exporter writes parameters of equal elements so.
+    if (node.op == "Identity") owners_.insert(std::string(owner_of(node.outputs.at(0))));
+  }
+}
+
+std::string Modules::of(const NodeDef& node) const {
+  std::string module = module_of(node);
+  const std::size_t end = module.find_last_not_of("0123456789");
+  if (end == std::string::npos || end + 1 == module.size() || module[end] != '_') return module;
+  std::string first = module.substr(0, end);
+  return names_.contains(first) && !owners_.contains(module) ? first : module;
 }
 
 bool has_scopes(const NodeDef& node) {

@@ -88,8 +88,12 @@ void Names::collect(const GraphDef& graph) {
 }
 
 std::string Names::fresh(const std::string& hint) {
-  std::string name = hint;
-  for (std::size_t i = 1; !names_.insert(name).second; ++i) name = hint + "_" + std::to_string(i);
+  if (names_.insert(hint).second) return hint;
+  std::string name;
+  std::size_t& number = used_[hint];
+  do {
+    name = hint + "_" + std::to_string(++number);
+  } while (!names_.insert(name).second);
   return name;
 }
 

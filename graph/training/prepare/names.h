@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "graph/ir/document.h"
@@ -25,6 +26,7 @@ class Names {
   void collect(const GraphDef& graph);
 
   std::set<std::string, std::less<>> names_;
+  std::unordered_map<std::string, std::size_t> used_;  // the last number given to a hint
 };
 
 bool one_of(std::string_view text, std::initializer_list<std::string_view> list) noexcept;

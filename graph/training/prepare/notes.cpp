@@ -1,15 +1,8 @@
 #include "graph/training/prepare/notes.h"
 
-#include <algorithm>
-#include <utility>
-
 #include "core/message.h"
 
 namespace ondine::graph {
-
-void add_once(std::vector<std::string>& list, std::string text) {
-  if (std::find(list.begin(), list.end(), text) == list.end()) list.push_back(std::move(text));
-}
 
 std::string listed(const std::vector<std::string>& names) {
   constexpr std::size_t most_named = 6;

@@ -113,4 +113,12 @@ bool is_generated_name(std::string_view name) noexcept {
          name.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
+bool is_number_name(std::string_view name) noexcept {
+  if (is_generated_name(name) || name.starts_with('_')) return true;
+  const std::string_view last = name.substr(name.find_last_of("./") + 1);
+  return last.starts_with("const") || last.starts_with("Const") ||
+         last.starts_with("scalar_tensor") || last.starts_with("lifted_tensor") ||
+         last.ends_with("cst") || one_of(last, {"x:0", "y:0"});
+}
+
 }  // namespace ondine::graph

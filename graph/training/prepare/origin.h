@@ -32,5 +32,8 @@ std::string_view owner_of(std::string_view name) noexcept;
 
 // Names that an exporter makes up: "onnx::MatMul_12", "val_7", "/fc/Transpose_output_0", "12".
 bool is_generated_name(std::string_view name) noexcept;
+// Whether exporters give the name to numbers of a program: generated ones, "const_fold_opt__12",
+// "truediv/y:0", "Mu_Mulcst".
+bool is_number_name(std::string_view name) noexcept;
 
 }  // namespace ondine::graph

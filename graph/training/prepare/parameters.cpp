@@ -1,89 +1,24 @@
 #include "graph/training/prepare/parameters.h"
 
 #include <algorithm>
-#include <limits>
+#include <map>
 #include <optional>
-#include <set>
 #include <tuple>
 #include <utility>
 
 #include "core/message.h"
+#include "core/to_doubles.h"
 #include "graph/training/prepare/constants.h"
+#include "graph/training/prepare/fixed.h"
+#include "graph/training/prepare/held.h"
+#include "graph/training/prepare/layers.h"
 #include "graph/training/prepare/names.h"
+#include "graph/training/prepare/notes.h"
 #include "graph/training/prepare/origin.h"
-#include "graph/training/prepare/paths.h"
-#include "graph/training/prepare/uses.h"
+#include "graph/training/prepare/values.h"
 
 namespace ondine::graph {
 namespace {
-
-// Layers are nodes that combine parameters with data, counted from the end; an Add that puts the
-// bias to the node before it belongs to that node.
-class Layers {
- public:
-  Layers(const GraphDef& graph, const Strings& live) : producers_(producers_of(graph)) {
-    for (const InitializerDef& initializer : graph.initializers) {
-      origin_[initializer.name].insert(initializer.name);
-    }
-    std::vector<const NodeDef*> layers;
-    for (const NodeDef& node : graph.nodes) {
-      if (trace(node) && std::any_of(node.outputs.begin(), node.outputs.end(),
-                                     [&](const std::string& name) { return live.count(name); })) {
-        layers.push_back(&node);
-      }
-    }
-    for (auto node = layers.rbegin(); node != layers.rend(); ++node) number(**node);
-  }
-
-  std::size_t number_of(const std::string& parameter) const {
-    const auto found = number_.find(parameter);
-    return found == number_.end() ? std::numeric_limits<std::size_t>::max() : found->second;
-  }
-
- private:
-  // Whether the node reads both parameters and data. A node that reads parameters alone hands
-  // them on to its outputs.
-  bool trace(const NodeDef& node) {
-    Strings parameters;
-    bool data = false;
-    for (const std::string& name : reads_of(node)) {
-      const auto found = origin_.find(name);
-      if (found == origin_.end()) {
-        data = true;
-      } else {
-        parameters.insert(found->second.begin(), found->second.end());
-      }
-    }
-    if (data) return !parameters.empty();
-    for (const std::string& output : node.outputs) {
-      if (!output.empty()) origin_[output] = parameters;
-    }
-    return false;
-  }
-
-  void number(const NodeDef& node) {
-    const auto merged = merged_.find(&node);
-    const std::size_t layer = merged == merged_.end() ? count_++ : merged->second;
-    for (const std::string& name : reads_of(node)) {
-      const auto found = origin_.find(name);
-      if (found != origin_.end()) {
-        for (const std::string& parameter : found->second) number_.try_emplace(parameter, layer);
-        continue;
-      }
-      const auto producer = producers_.find(name);
-      if (node.op == "Add" && producer != producers_.end() &&
-          makes_products(producer->second->op)) {
-        merged_[producer->second] = layer;
-      }
-    }
-  }
-
-  Producers producers_;
-  std::map<std::string, Strings, std::less<>> origin_;  // of values that hold parameters alone
-  std::map<const NodeDef*, std::size_t> merged_;
-  std::map<std::string, std::size_t, std::less<>> number_;
-  std::size_t count_ = 0;
-};
 
 void require_matches(const std::vector<std::string>& patterns, const char* option,
                      const std::vector<const InitializerDef*>& parameters) {
@@ -134,43 +69,22 @@ const InitializerDef* find_initializer(const GraphDef& graph, std::string_view n
   return nullptr;
 }
 
-void untie_parameters(GraphDef& graph) {
-  std::vector<InitializerDef> copies;
-  // Identities that stand in the network itself have the name of a module, or metadata.
-  const auto written = [](const NodeDef& node) {
-    return node.name.starts_with('/') || !node.metadata.empty();
-  };
-  const auto untied = [&](const NodeDef& node) {
-    if (written(node) || node.op != "Identity" || !node.domain.empty() || node.inputs.size() != 1 ||
-        node.outputs.size() != 1) {
-      return false;
-    }
-    const InitializerDef* source = find_initializer(graph, node.inputs[0]);
-    const bool given = std::any_of(graph.outputs.begin(), graph.outputs.end(),
-                                   [&](const auto& one) { return one.name == node.outputs[0]; });
-    if (source == nullptr || given) return false;
-    InitializerDef& copy = copies.emplace_back(*source);
-    copy.name = node.outputs[0];
-    return true;
-  };
-  std::erase_if(graph.nodes, untied);
-  std::move(copies.begin(), copies.end(), std::back_inserter(graph.initializers));
-}
-
 namespace {
-bool holds(const std::vector<const InitializerDef*>& list, std::string_view name) noexcept {
-  return std::any_of(list.begin(), list.end(),
-                     [&](const InitializerDef* one) { return one->name == name; });
+
+// Why a tensor is no parameter; no text for a parameter.
+struct Reason {
+  std::string text;
+  bool is_guess = false;  // told by elements or a name, which a parameter may have too
+
+  explicit operator bool() const noexcept { return !text.empty(); }
+};
+
+Reason certain(std::string text) { return {std::move(text), false}; }
+
+bool is_filled_with(const Tensor& tensor, double value) {
+  return tensor.size() > 0 && all_equal(tensor) &&
+         element_reader(tensor.dtype())(tensor.data(), 0) == value;
 }
-}  // namespace
-
-bool ParameterChoice::trains(std::string_view name) const noexcept { return holds(trained, name); }
-
-bool ParameterChoice::freezes(std::string_view name) const noexcept {
-  return holds(frozen, name) && !holds(constants, name);
-}
-
-namespace {
 
 class Chooser {
  public:
@@ -180,83 +94,172 @@ class Chooser {
         options_(&options),
         outputs_(outputs),
         origins_(origins_of(graph)),
-        named_(named_scalars(producer)),
-        fixed_(producer == "pytorch" ? fixed_normalizations(graph) : Strings()),
-        traced_(producer == "pytorch" && names_its_parameters(graph)),
-        live_(differentiable_values(graph, outputs)),
-        weights_(weight_values(graph, outputs, named_)),
-        uses_(graph) {
+        operands_(graph),
+        live_(differentiable_values(graph, outputs)) {
+    const bool is_torch = producer == "pytorch";
+    traced_ = is_torch && names_its_parameters(graph);
+    if (is_torch) fixed_ = named_normalizations(graph);
+    if (is_torch) folded_ = folded_normalizations(graph);
+    named_ = named_scalars(producer);
+    weights_ = weight_values(graph, outputs, named_);
     if (options.last_layers) layers_.emplace(graph, live_);
   }
 
   ParameterChoice run() {
-    std::vector<const InitializerDef*> parameters;
     for (const InitializerDef& one : graph_->initializers) {
       if (is_differentiable(one.value.dtype()) && live_.contains(one.name)) {
-        parameters.push_back(&one);
+        candidates_.push_back(&one);
       }
     }
-    require_matches(options_->train, "train", parameters);
-    require_matches(options_->freeze, "freeze", parameters);
-    for (const InitializerDef* one : parameters) constant_[one] = why_constant(*one);
+    require_matches(options_->train, "train", candidates_);
+    require_matches(options_->freeze, "freeze", candidates_);
+    for (const InitializerDef* one : candidates_) constant_[one] = why_constant(*one);
+    for (const std::string& pattern : options_->train) {
+      selects_constants_.push_back(
+          std::none_of(constant_.begin(), constant_.end(), [&](const auto& other) {
+            return !other.second && matches_glob(pattern, other.first->name);
+          }));
+    }
     for (const InitializerDef& one : graph_->initializers) {
       if (is_differentiable(one.value.dtype())) choose(one);
     }
-    if (choice_.trained.empty()) {
-      fail(ErrorCode::mismatch, "nothing to train: ",
-           parameters.empty() ? "no floating point initializer reaches output "
-                              : "constants aside, the options freeze every parameter of output ",
-           quoted(*outputs_.begin()));
-    }
+    if (choice_.trained.empty()) refuse();
     return std::move(choice_);
   }
 
  private:
-  // Elements of one kind that the exporter calls parameters, but for those of its metadata.
+  [[noreturn]] void refuse() const {
+    const std::string output = quoted(*outputs_.begin());
+    if (candidates_.empty()) {
+      fail(ErrorCode::mismatch, "nothing to train: no floating point initializer reaches output ",
+           output);
+    }
+    std::vector<std::string> constants;
+    for (const InitializerDef* one : candidates_) {
+      const Reason& reason = constant_.at(one);
+      if (reason) constants.push_back(quoted(one->name) + " (" + reason.text + ")");
+    }
+    if (constants.size() < candidates_.size()) {
+      fail(ErrorCode::mismatch, "nothing to train: the options freeze every parameter of output ",
+           output);
+    }
+    fail(ErrorCode::mismatch, "nothing to train: of output ", output,
+         " everything is taken for a constant: ", listed(constants),
+         "; name what is to be trained (train, --train)");
+  }
+
+  // Elements of one kind that the exporter calls parameters, but for those of its metadata. Where
+  // no layer has parameters, as in y = w x + b, factors and terms are them.
   Strings named_scalars(std::string_view producer) const {
     Strings result;
     if (!origins_.parameters.empty()) return origins_.parameters;
+    const bool has_layers =
+        std::any_of(graph_->initializers.begin(), graph_->initializers.end(), [&](const auto& one) {
+          return is_differentiable(one.value.dtype()) && live_.contains(one.name) &&
+                 operands_.of(one.name, one.value) == LayerUse::operand;
+        });
     for (const InitializerDef& one : graph_->initializers) {
-      if (one.value.size() == 1 && is_parameter_name(one.name, producer)) result.insert(one.name);
+      if (one.value.size() != 1 || !is_differentiable(one.value.dtype())) continue;
+      const bool is_coefficient = !has_layers && !is_number_name(one.name) &&
+                                  !was_constant_node(one) &&
+                                  is_read_by_all(one.name, {"Add", "Mul", "Sub"});
+      if (is_coefficient || is_parameter_name(one.name, producer)) result.insert(one.name);
     }
     return result;
   }
 
-  // "" for a parameter.
-  std::string why_constant(const InitializerDef& one) const {
-    if (std::string reason = unfit_values(one.value); !reason.empty()) return reason;
-    if (origins_.parameters.contains(one.name)) return {};
-    if (origins_.constants.contains(one.name)) return "no parameter in the exporter's metadata";
+  bool is_read_by_all(const std::string& name, std::initializer_list<std::string_view> ops) const {
+    const std::vector<Use> readers = operands_.uses().of(name);
+    return std::all_of(readers.begin(), readers.end(), [&](const Use& use) {
+      return use.node->domain.empty() && one_of(use.node->op, ops);
+    });
+  }
+
+  Reason why_constant(const InitializerDef& one) const {
+    Reason reason = reason_of(one);
+    if (one.value.size() == 1 && is_number_name(one.name)) reason.is_guess = false;
+    return reason;
+  }
+
+  // Told by metadata and by what nodes do with it, before its elements and its name.
+  Reason reason_of(const InitializerDef& one) const {
+    const bool is_recorded = origins_.parameters.contains(one.name);
+    if (origins_.constants.contains(one.name)) {
+      return certain("no parameter in the exporter's metadata");
+    }
+    const ConstantRole* role = role_of(one.name);
+    if (role != nullptr && !role->is_guess && !is_recorded) return certain(role->text);
+    const LayerUse use = operands_.of(one.name, one.value);
+    if (std::string text = unfit_values(one.value, use); !text.empty()) {
+      return {std::move(text), !is_mask_of_infinities(one.value)};
+    }
+    if (is_recorded) return {};
+    if (role != nullptr) return {role->text, true};
     if (!weights_.values.contains(one.name)) {
-      const auto role = weights_.roles.find(one.name);
-      return role == weights_.roles.end() ? "reaches the loss through constants alone"
-                                          : role->second;
+      return certain("reaches the loss through constants alone");
     }
-    if (one.value.shape().empty() && !named_.contains(one.name)) return "a scalar";
-    if (fixed_.contains(one.name)) return "of a normalization with fixed statistics";
+    return reason_by_form(one, use);
+  }
+
+  // How nodes use it, or what is moved from it, as a constant; null for other tensors.
+  const ConstantRole* role_of(const std::string& name) const {
+    if (weights_.values.contains(name)) return nullptr;
+    auto role = weights_.roles.find(name);
+    const std::vector<Use> readers =
+        role == weights_.roles.end() ? operands_.uses().of(name) : std::vector<Use>();
+    for (const Use& use : readers) {
+      if (role != weights_.roles.end()) break;
+      role = weights_.roles.find(use.node->inputs[use.input]);
+    }
+    return role == weights_.roles.end() ? nullptr : &role->second;
+  }
+
+  Reason reason_by_form(const InitializerDef& one, LayerUse use) const {
+    const bool is_bias =
+        use == LayerUse::operand || (use == LayerUse::term && !is_number_name(one.name));
+    if (one.value.shape().empty() && !is_bias && !named_.contains(one.name)) {
+      return {"a scalar", true};
+    }
+    if (fixed_.contains(one.name)) return certain("of a normalization with fixed statistics");
+    if (folded_.contains(one.name)) return {"of a normalization with fixed statistics", true};
     if (traced_ && is_traced_constant(one)) {
-      return "in a Constant node, where PyTorch's exporter puts no parameters";
+      return certain("in a Constant node, where PyTorch's exporter puts no parameters");
     }
-    return constant_reason(one.name, one.value, uses_);
+    const Uses& uses = operands_.uses();
+    if (is_neutral_constant(one)) {
+      return {"ones or zeros in a Constant node, as of a normalization without parameters", true};
+    }
+    if (is_frequencies(one.name, one.value, uses)) {
+      return certain("a geometric series, as frequencies are, which Sin or Cos reads");
+    }
+    return {constant_reason(one.name, one.value, uses, use), true};
+  }
+
+  // Exporters write ones and zeros for the scale and bias that a normalization does not have.
+  bool is_neutral_constant(const InitializerDef& one) const {
+    if (!was_constant_node(one)) return false;
+    if (!is_filled_with(one.value, 0) && !is_filled_with(one.value, 1)) return false;
+    const std::vector<Use> readers = operands_.uses().of(one.name);
+    return std::any_of(readers.begin(), readers.end(), [](const Use& use) {
+      return use.node->domain.empty() && (use.input == 1 || use.input == 2) &&
+             one_of(use.node->op, {"BatchNormalization", "InstanceNormalization",
+                                   "LayerNormalization", "GroupNormalization"});
+    });
   }
 
   // The pattern of `train` that selects a parameter. Wildcards select constants only where they
   // match nothing else.
   const std::string* training_pattern(const InitializerDef& one) const {
-    for (const std::string& pattern : options_->train) {
+    for (std::size_t i = 0; i < options_->train.size(); ++i) {
+      const std::string& pattern = options_->train[i];
       if (!matches_glob(pattern, one.name)) continue;
-      if (pattern == one.name || constant_.at(&one).empty()) return &pattern;
-      const bool matches_parameters =
-          std::any_of(constant_.begin(), constant_.end(), [&](const auto& other) {
-            return other.second.empty() && matches_glob(pattern, other.first->name);
-          });
-      if (!matches_parameters) return &pattern;
+      if (pattern == one.name || !constant_.at(&one) || selects_constants_[i]) return &pattern;
     }
     return nullptr;
   }
 
   std::string reader_of(const InitializerDef& one) const {
-    const std::vector<Use> readers = uses_.of(one.name);
+    const std::vector<Use> readers = operands_.uses().of(one.name);
     if (readers.empty()) return "parameter";
     const NodeDef& node = *readers.front().node;
     if (node.outputs.empty()) return "read by " + node.op;
@@ -271,20 +274,38 @@ class Chooser {
     } else {
       std::tie(info.trained, info.reason) = decide(one, constant->second);
       (info.trained ? choice_.trained : choice_.frozen).push_back(&one);
-      if (!info.trained && !constant->second.empty()) choice_.constants.push_back(&one);
+      if (info.trained) choice_.trained_names.insert(one.name);
+      if (!info.trained && !constant->second) choice_.excluded_names.insert(one.name);
+      if (!info.trained && constant->second.is_guess && is_asked_for(one)) {
+        choice_.guesses.push_back(quoted(one.name) + " (" + constant->second.text + ")");
+      }
     }
     choice_.table.push_back(std::move(info));
   }
 
-  std::pair<bool, std::string> decide(const InitializerDef& one,
-                                      const std::string& constant) const {
+  // Whether the options would train it if it were a parameter.
+  bool is_asked_for(const InitializerDef& one) const {
+    const auto matches = [&](const std::string& pattern) {
+      return matches_glob(pattern, one.name);
+    };
+    return std::none_of(options_->freeze.begin(), options_->freeze.end(), matches) &&
+           (options_->train.empty() ||
+            std::any_of(options_->train.begin(), options_->train.end(), matches)) &&
+           is_in_last_layers(one);
+  }
+
+  bool is_in_last_layers(const InitializerDef& one) const {
+    return !layers_ || layers_->number_of(one.name) < *options_->last_layers;
+  }
+
+  std::pair<bool, std::string> decide(const InitializerDef& one, const Reason& constant) const {
     for (const std::string& pattern : options_->freeze) {
       if (matches_glob(pattern, one.name)) return {false, "freeze pattern " + quoted(pattern)};
     }
     const std::string* pattern = training_pattern(one);
-    if (pattern == nullptr && !constant.empty()) return {false, constant};
+    if (pattern == nullptr && constant) return {false, constant.text};
     if (pattern == nullptr && !options_->train.empty()) return {false, "matches no train pattern"};
-    if (layers_ && layers_->number_of(one.name) >= *options_->last_layers) {
+    if (!is_in_last_layers(one)) {
       return {false, cat("not in the last ", *options_->last_layers, " layers")};
     }
     if (pattern != nullptr) return {true, "train pattern " + quoted(*pattern)};
@@ -296,7 +317,7 @@ class Chooser {
     const bool recorded = origins_.parameters.contains(one.name);
     if (recorded) reason += ", a parameter in the exporter's metadata";
     const bool known = recorded || origins_.derived.contains(one.name);
-    const std::string assumed = assumption(one.name, known, uses_);
+    const std::string assumed = assumption(one.name, known, operands_.uses());
     if (!assumed.empty()) reason += "; " + assumed;
     return reason;
   }
@@ -305,14 +326,17 @@ class Chooser {
   const PrepareOptions* options_;
   Strings outputs_;
   Origins origins_;
-  Strings named_;
-  Strings fixed_;
-  bool traced_;
+  Operands operands_;
   Strings live_;
+  bool traced_ = false;
+  Strings fixed_;
+  Strings folded_;
+  Strings named_;
   WeightValues weights_;
-  Uses uses_;
-  std::optional<Layers> layers_;                           // where the options name some
-  std::map<const InitializerDef*, std::string> constant_;  // of those that a derivative reaches
+  std::optional<Layers> layers_;                      // where the options name some
+  std::vector<const InitializerDef*> candidates_;     // those that a derivative reaches
+  std::map<const InitializerDef*, Reason> constant_;  // why each of these is no parameter
+  std::vector<bool> selects_constants_;               // whether a train pattern matches these alone
   ParameterChoice choice_;
 };
 

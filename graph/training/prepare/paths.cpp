@@ -2,11 +2,16 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
+#include <utility>
 
 #include "core/message.h"
+#include "core/to_doubles.h"
 #include "graph/training/prepare/contrib_roles.h"
 #include "graph/training/prepare/names.h"
+#include "graph/training/prepare/origin.h"
 #include "graph/training/prepare/uses.h"
+#include "graph/training/prepare/values.h"
 
 namespace ondine::graph {
 namespace {
@@ -89,14 +94,23 @@ bool stops_derivatives(const NodeDef& node) {
 struct Constants {
   // Of the graph, without initializer, and what is only moved, resized or scaled of these.
   Strings inputs;
-  Strings all;     // initializers
-  Strings single;  // initializers of one element
-  Strings zeros;   // initializers of zeros, and what is cut and spread from these alone
+  Strings centred;  // of these, a constant is taken off
+  Strings all;      // initializers
+  Strings single;   // initializers of one element
+  Strings zeros;    // initializers of zeros, and what is cut and spread from these alone
+  Strings fillers;  // tensors of the elements that masks hold, and what is spread from these
 };
 
 bool holds_zeros(const Tensor& tensor) {
   const auto* bytes = static_cast<const unsigned char*>(tensor.data());
   return std::all_of(bytes, bytes + tensor.bytes(), [](unsigned char one) { return one == 0; });
+}
+
+// Whether all elements are one number far below those of scores.
+bool holds_filler(const Tensor& tensor) {
+  constexpr double mask_bound = -1e3;
+  return tensor.size() > 0 && is_differentiable(tensor.dtype()) && all_equal(tensor) &&
+         element_reader(tensor.dtype())(tensor.data(), 0) <= mask_bound;
 }
 
 // Raw data on its way to a model's first layer.
@@ -108,6 +122,35 @@ bool keeps_data(const Constants& constants, const NodeDef& node) {
   return one_of(node.op, {"Mul", "Div"}) && constants.single.contains(node.inputs[1]);
 }
 
+void note_moves(const NodeDef& node, Strings& values) {
+  if (only_moves(node) && !node.inputs.empty() && values.contains(node.inputs[0])) {
+    values.insert(node.outputs.begin(), node.outputs.end());
+  }
+}
+
+void find_spread(const GraphDef& graph, Constants& found) {
+  for (const NodeDef& node : graph.nodes) {
+    const Attribute* value = node.domain.empty() && node.attributes.size() == 1 &&
+                                     one_of(node.op, {"Constant", "ConstantOfShape"})
+                                 ? node.attributes.data()
+                                 : nullptr;
+    const Tensor* tensor = value == nullptr ? nullptr : tensor_of(*value);
+    const float* number = value == nullptr ? nullptr : std::get_if<float>(&value->data);
+    if ((tensor != nullptr && holds_filler(*tensor)) ||
+        (number != nullptr && holds_filler(Tensor::scalar(*number)))) {
+      found.fillers.insert(node.outputs.begin(), node.outputs.end());
+    }
+    note_moves(node, found.zeros);
+    note_moves(node, found.fillers);
+    if (keeps_data(found, node)) found.inputs.insert(node.outputs.begin(), node.outputs.end());
+    if (is_standard(node, "Sub") && node.inputs.size() == 2 &&
+        found.inputs.contains(node.inputs[0]) && found.all.contains(node.inputs[1])) {
+      found.centred.insert(node.outputs.begin(), node.outputs.end());
+    }
+    for (const auto& subgraph : subgraphs_of(node)) find_spread(*subgraph, found);
+  }
+}
+
 Constants find_constants(const GraphDef& graph) {
   Constants found;
   for (const ValueDef& one : graph.inputs) found.inputs.insert(one.name);
@@ -117,42 +160,68 @@ Constants find_constants(const GraphDef& graph) {
     found.all.insert(one.name);
     if (one.value.size() == 1) found.single.insert(one.name);
     if (holds_zeros(one.value)) found.zeros.insert(one.name);
+    if (holds_filler(one.value)) found.fillers.insert(one.name);
   }
-  for (const NodeDef& node : graph.nodes) {
-    if (!node.domain.empty() || node.inputs.empty() || !found.zeros.contains(node.inputs[0]) ||
-        !one_of(node.op, {"Cast", "Expand", "Gather", "Identity", "Reshape", "Slice", "Split",
-                          "Squeeze", "Tile", "Transpose", "Unsqueeze"})) {
-      continue;
-    }
-    found.zeros.insert(node.outputs.begin(), node.outputs.end());
-  }
-  for (const NodeDef& node : graph.nodes) {
-    if (keeps_data(found, node)) found.inputs.insert(node.outputs.begin(), node.outputs.end());
-  }
+  find_spread(graph, found);
   return found;
 }
 
-// How a node uses the input as a constant; "" if it does not.
-std::string constant_role(const Constants& constants, const Strings& parameters,
-                          const NodeDef& node, std::size_t input) {
-  if (!node.domain.empty()) return contrib_role(node, input);
+using Role = std::optional<ConstantRole>;
+
+Role certain(std::string text) { return ConstantRole{std::move(text), false}; }
+
+// Names that exporters give to numbers are those of constants.
+Role likely(std::string text, const std::string& name) {
+  return ConstantRole{std::move(text), !is_number_name(name)};
+}
+
+Role role_in_where(const Constants& constants, const NodeDef& node, std::size_t input) {
+  const bool fills = node.inputs.size() == 3 && input > 0 &&
+                     constants.zeros.contains(node.inputs[input]) &&
+                     constants.fillers.contains(node.inputs[3 - input]);
+  return fills ? certain("zeros of a mask, which Where fills") : std::nullopt;
+}
+
+// How a node uses the input as a constant.
+Role constant_role(const Constants& constants, const Strings& parameters, const NodeDef& node,
+                   std::size_t input) {
+  if (!node.domain.empty()) {
+    std::string role = contrib_role(node, input);
+    return role.empty() ? std::nullopt : certain(std::move(role));
+  }
   const std::string& name = node.inputs[input];
   if (one_of(node.op, {"RNN", "GRU", "LSTM"})) {
-    const bool start = (input == 5 || input == 6) && constants.zeros.contains(name);
-    return start ? "zeros that " + node.op + " starts from" : std::string();
+    const bool starts = (input == 5 || input == 6) && constants.zeros.contains(name);
+    if (!starts || parameters.contains(name)) return std::nullopt;
+    return likely("zeros that " + node.op + " starts from", name);
   }
-  if (node.op == "DequantizeLinear") return input == 1 ? "scale of DequantizeLinear" : "";
-  if (node.op == "RotaryEmbedding") return input == 0 ? "" : "table of rotations";
-  // (x - mean) / deviation of an input.
-  if (node.op == "Div" && input == 1 && constants.all.contains(name)) return "divisor";
+  if (node.op == "DequantizeLinear") {
+    return input == 1 ? certain("scale of DequantizeLinear") : std::nullopt;
+  }
+  if (node.op == "RotaryEmbedding") {
+    return input == 0 ? std::nullopt : certain("table of rotations");
+  }
   if (node.op == "Sub") {
     const bool centres = input == 1 && constants.inputs.contains(node.inputs[0]);
-    return centres ? "taken off the input " + quoted(node.inputs[0]) : std::string();
+    return centres ? certain("taken off the input " + quoted(node.inputs[0])) : std::nullopt;
   }
-  if (!constants.single.contains(name) || parameters.contains(name)) return {};
-  if (one_of(node.op, {"Where", "Max", "Min"})) return "one element beside others in " + node.op;
-  if (!one_of(node.op, {"Mul", "Div", "Pow"})) return {};
-  return node.op == "Pow" ? "exponent of one element" : "factor of one element";
+  if (node.op == "Where") {
+    if (Role role = role_in_where(constants, node, input)) return role;
+  }
+  if (node.op == "Div" && input == 1 && constants.all.contains(name)) {
+    // (x - mean) / deviation of an input.
+    const std::string& data = node.inputs[0];
+    if (constants.inputs.contains(data) || constants.centred.contains(data)) {
+      return certain("divisor of an input");
+    }
+    return parameters.contains(name) ? std::nullopt : likely("divisor", name);
+  }
+  if (!constants.single.contains(name) || parameters.contains(name)) return std::nullopt;
+  if (one_of(node.op, {"Where", "Max", "Min"})) {
+    return certain("one element beside others in " + node.op);
+  }
+  if (!one_of(node.op, {"Mul", "Div", "Pow"})) return std::nullopt;
+  return likely(node.op == "Pow" ? "exponent of one element" : "factor of one element", name);
 }
 
 template <class Stops>
@@ -173,68 +242,10 @@ void reach(const GraphDef& graph, Strings& values, Stops&& stops) {
   }
 }
 
-class LinearLayers {
- public:
-  explicit LinearLayers(const GraphDef& graph) : producers_(producers_of(graph)) {
-    for (const InitializerDef& one : graph.initializers) {
-      ranks_[one.name] = one.value.shape().rank();
-    }
-  }
-
-  bool make(std::string_view name) const {
-    for (std::size_t step = 0; step < most_steps; ++step) {
-      const NodeDef* node = standard_producer(producers_, name);
-      if (node == nullptr) return false;
-      if (node->op == "MatMul") return is_matrix(node->inputs.at(1));
-      if (one_of(node->op, {"Cast", "Dropout", "Identity", "Tanh"})) {
-        name = node->inputs.at(0);
-      } else if (!one_of(node->op, {"Add", "Div", "Mul", "Sub"})) {
-        return false;
-      } else if (is_vector(node->inputs.at(0))) {
-        name = node->inputs.at(1);
-      } else if (is_vector(node->inputs.at(1))) {
-        name = node->inputs.at(0);
-      } else {
-        return false;
-      }
-    }
-    return false;
-  }
-
- private:
-  static constexpr std::size_t most_steps = 16;
-
-  bool is_vector(std::string_view name) const {
-    const auto found = ranks_.find(name);
-    return found != ranks_.end() && found->second <= 1;
-  }
-
-  bool is_matrix(std::string_view name) const {
-    for (std::size_t step = 0; step < most_steps; ++step) {
-      const auto found = ranks_.find(name);
-      if (found != ranks_.end()) return found->second == 2;
-      const NodeDef* node = standard_producer(producers_, name);
-      if (node == nullptr ||
-          !one_of(node->op, {"Cast", "DequantizeLinear", "Identity", "Transpose"})) {
-        return false;
-      }
-      name = node->inputs.at(0);
-    }
-    return false;
-  }
-
-  Producers producers_;
-  std::map<std::string_view, std::size_t> ranks_;  // of initializers
-};
-
 }  // namespace
 
 bool makes_products(std::string_view op) noexcept {
   return one_of(op, {"MatMul", "Conv", "Gemm", "ConvTranspose", "Einsum"});
-}
-
-bool is_made_by_linear_layer(const GraphDef& graph, const std::string& value) {
-  return LinearLayers(graph).make(value);
 }
 
 Strings differentiable_values(const GraphDef& graph, const Strings& outputs) {
@@ -249,9 +260,10 @@ WeightValues weight_values(const GraphDef& graph, const Strings& outputs,
   WeightValues found;
   found.values = outputs;
   reach(graph, found.values, [&](const NodeDef& node, std::size_t input) {
-    std::string role = constant_role(constants, parameters, node, input);
-    if (role.empty()) return false;
-    found.roles.emplace(node.inputs[input], std::move(role));
+    Role role = constant_role(constants, parameters, node, input);
+    if (!role) return false;
+    ConstantRole& known = found.roles.try_emplace(node.inputs[input], *role).first->second;
+    if (known.is_guess && !role->is_guess) known = std::move(*role);
     return true;
   });
   return found;

@@ -16,21 +16,24 @@ using Strings = std::set<std::string, std::less<>>;
 // Operators that compute sums of products. A separate Add often adds the bias to their result.
 bool makes_products(std::string_view op) noexcept;
 
-// Whether `value` is what a layer with a weight [features, classes] gives, so that its last axis
-// are the classes. Looks through bias, factors, conversions and Tanh.
-bool is_made_by_linear_layer(const GraphDef& graph, const std::string& value);
-
 // Values through which a derivative of `outputs` may flow, those of subgraphs included.
 Strings differentiable_values(const GraphDef& graph, const Strings& outputs);
 
+// How nodes use a tensor that is no parameter.
+struct ConstantRole {
+  std::string text;
+  bool is_guess = false;  // it may be a parameter all the same
+};
+
 struct WeightValues {
   Strings values;
-  // Values that some node uses as a constant, and how.
-  std::map<std::string, std::string, std::less<>> roles;
+  // Values that some node uses as a constant.
+  std::map<std::string, ConstantRole, std::less<>> roles;
 };
-// The same without values used as constants: single-element factors and exponents that are not in
-// `parameters`, divisors, values subtracted from a graph input, scales of quantized weights,
-// tables of rotations, and zero initial states of recurrent layers.
+// The same without values used as constants, unless they are in `parameters`: factors, exponents
+// and alternatives of one element, divisors, values subtracted from a graph input, scales of
+// quantized weights, tables of rotations, zeros beside the infinities of a mask, and zero initial
+// states of recurrent layers.
 WeightValues weight_values(const GraphDef& graph, const Strings& outputs,
                            const Strings& parameters = {});
 

@@ -4,12 +4,11 @@
 #include <utility>
 
 #include "core/message.h"
+#include "graph/training/prepare/batch_axis.h"
 #include "graph/training/prepare/class_axis.h"
 #include "graph/training/prepare/logits.h"
 #include "graph/training/prepare/losses/kinds.h"
 #include "graph/training/prepare/parameters.h"
-#include "graph/training/prepare/paths.h"
-#include "graph/training/prepare/uses.h"
 
 namespace ondine::graph {
 namespace {
@@ -31,11 +30,13 @@ struct Asked {
 };
 
 // The input of a ZipMap, looking through Identity.
-std::optional<std::string> zipped(const GraphDef& main, const std::string& output) {
-  for (const NodeDef& node : main.nodes) {
-    if (node.outputs.empty() || node.outputs[0] != output || node.inputs.empty()) continue;
+std::optional<std::string> zipped(const Producers& producers, std::string_view output) {
+  auto made = producers.find(output);
+  while (made != producers.end() && !made->second->inputs.empty()) {
+    const NodeDef& node = *made->second;
     if (node.op == "ZipMap" && node.domain == "ai.onnx.ml") return node.inputs[0];
-    if (node.op == "Identity" && node.domain.empty()) return zipped(main, node.inputs[0]);
+    if (!is_standard(node, "Identity")) break;
+    made = producers.find(node.inputs[0]);
   }
   return std::nullopt;
 }
@@ -49,9 +50,9 @@ bool is_readable(const TypeDef& type) {
 TypeDef believed_type(const ValueDef& output, const ValueTypes& types) {
   TypeDef type = output.type;
   const auto found = types.find(output.name);
-  if (found == types.end() || !found->second.dims || !type.dims) return type;
+  if (found == types.end() || !found->second.dims) return type;
   const std::vector<DimDef>& inferred = *found->second.dims;
-  if (type.dims->size() != inferred.size()) type.dims = inferred;
+  if (!type.dims || type.dims->size() != inferred.size()) type.dims = inferred;
   for (std::size_t axis = 0; axis < inferred.size(); ++axis) {
     const bool is_size = std::holds_alternative<std::int64_t>((*type.dims)[axis]);
     const bool is_unknown = std::holds_alternative<std::monostate>(inferred[axis]);
@@ -61,10 +62,10 @@ TypeDef believed_type(const ValueDef& output, const ValueTypes& types) {
 }
 
 // An output, or the probabilities of its ZipMap.
-Asked asked_output(const GraphDef& main, const ValueDef& output, const ValueTypes& types) {
+Asked asked_output(const Producers& producers, const ValueDef& output, const ValueTypes& types) {
   Asked asked{output.name, believed_type(output, types), "output " + quoted(output.name)};
   if (is_readable(output.type)) return asked;
-  const auto probabilities = zipped(main, output.name);
+  const auto probabilities = zipped(producers, output.name);
   if (!probabilities) return asked;
   asked.value = *probabilities;
   asked.what = "value " + quoted(*probabilities) + " that ZipMap makes output " +
@@ -79,20 +80,21 @@ Asked asked_output(const GraphDef& main, const ValueDef& output, const ValueType
 }
 
 Asked first_output(const GraphDef& main, const ValueTypes& types) {
+  const Producers producers = producers_of(main);
   for (const ValueDef& output : main.outputs) {
-    Asked asked = asked_output(main, output, types);
+    Asked asked = asked_output(producers, output, types);
     if (!is_readable(asked.type)) continue;
     if (main.outputs.size() > 1) asked.what = "the first floating point " + asked.what;
     return asked;
   }
-  return asked_output(main, main.outputs.front(), types);
+  return asked_output(producers, main.outputs.front(), types);
 }
 
 Asked find_asked(const GraphDef& main, const ValueTypes& types, const std::string& name) {
   if (main.outputs.empty()) fail(ErrorCode::mismatch, "the model has no output");
   if (name.empty()) return first_output(main, types);
   for (const ValueDef& output : main.outputs) {
-    if (output.name == name) return asked_output(main, output, types);
+    if (output.name == name) return asked_output(producers_of(main), output, types);
   }
   const bool is_made = std::any_of(main.nodes.begin(), main.nodes.end(), [&](const NodeDef& node) {
     return std::find(node.outputs.begin(), node.outputs.end(), name) != node.outputs.end();
@@ -127,41 +129,34 @@ void place_classes(Prediction& prediction, const Asked& asked, std::optional<std
 }
 
 // Sums of products are not probabilities.
-void refuse_logits(const GraphDef& main, const Asked& asked, Loss loss) {
-  const Producers producers = producers_of(main);
-  const auto makes_logits = [&](const std::string& value) {
-    const NodeDef* node = standard_producer(producers, value);
-    return node != nullptr && makes_products(node->op);
-  };
-  const auto last = producers.find(asked.value);
-  const bool adds_bias =
-      last != producers.end() && last->second->op == "Add" &&
-      std::any_of(last->second->inputs.begin(), last->second->inputs.end(), makes_logits);
-  if (!adds_bias && !makes_logits(asked.value)) return;
-  fail(ErrorCode::mismatch, asked.what, " is made by ", named_operator(*last->second),
+void refuse_logits(ValueTrace& trace, const Asked& asked, Loss loss) {
+  const std::string layer = product_source(trace, asked.value);
+  if (layer.empty()) return;
+  fail(ErrorCode::mismatch, asked.what, " is made by ", layer,
        " and holds no probabilities; use the loss on logits, ",
        loss == Loss::nll ? "softmax-cross-entropy" : "bce");
 }
 
 // The nearest Softmax says over which axis probabilities sum to 1.
-void read_probabilities(Prediction& prediction, const Asked& asked, GraphDef& main,
-                        std::int64_t opset, const ValueTypes& types, Loss loss) {
-  prediction.is_log = loss == Loss::nll && is_log_probability(main, asked.value);
-  const std::string source = probability_source(main, asked.value);
+void read_probabilities(Prediction& prediction, const Asked& asked, const ModelDef& model,
+                        const ValueTypes& types, Loss loss) {
+  ValueTrace trace(model.graph, model.functions);
+  prediction.is_log = loss == Loss::nll && is_log_probability(trace, asked.value);
+  const std::string source = probability_source(trace, asked.value);
   if (source.empty() && !prediction.is_log) {
-    refuse_logits(main, asked, loss);
+    refuse_logits(trace, asked, loss);
     prediction.reason = asked.what + ", taken for probabilities";
     return;
   }
   prediction.reason = asked.what + ", which holds " + (prediction.is_log ? "logarithms of " : "") +
                       "probabilities" + (source.empty() ? "" : " made by " + source);
   if (loss != Loss::nll) return;
-  GraphDef copy = main;
-  Names names{ModelDef{}};
-  const auto logits = find_logits(copy, names, opset, asked.value, Loss::softmax_cross_entropy);
+  ModelDef copy = model;
+  Names names(copy);
+  const auto logits = find_logits(copy, names, asked.value, Loss::softmax_cross_entropy);
   if (!logits || !logits->axis) return;
   const auto rank = prediction.dims ? std::optional(prediction.dims->size()) : std::nullopt;
-  place_classes(prediction, asked, find_class_axis(main, types, *logits, rank));
+  place_classes(prediction, asked, find_class_axis(copy.graph, types, *logits, rank));
 }
 
 // Of CTC, which reads [batch, steps, classes].
@@ -172,18 +167,19 @@ void require_last(const Asked& asked, std::optional<std::size_t> axis,
        "; CTC needs logits [batch, steps, classes]");
 }
 
-void read_logits(Prediction& prediction, const Asked& asked, GraphDef& main, Names& names,
-                 std::int64_t opset, const ValueTypes& types, Loss loss) {
-  auto logits = find_logits(main, names, opset, asked.value, loss);
+void read_logits(Prediction& prediction, const Asked& asked, ModelDef& model, Names& names,
+                 const ValueTypes& types, Loss loss) {
+  auto logits = find_logits(model, names, asked.value, loss);
   if (!logits) {
-    const std::string source = probability_source(main, asked.value);
+    ValueTrace trace(model.graph, model.functions);
+    const std::string source = probability_source(trace, asked.value);
     if (!source.empty()) refuse_probabilities(asked.value, source, loss);
     prediction.reason = asked.what + ", taken for logits";
     return;
   }
   if (reads_softmax(loss)) {
     const auto rank = prediction.dims ? std::optional(prediction.dims->size()) : std::nullopt;
-    const auto axis = find_class_axis(main, types, *logits, rank);
+    const auto axis = find_class_axis(model.graph, types, *logits, rank);
     if (loss == Loss::ctc) {
       require_last(asked, axis, rank);
     } else {
@@ -198,14 +194,28 @@ void read_logits(Prediction& prediction, const Asked& asked, GraphDef& main, Nam
 
 // Of logits that no Softmax reads: `axis` of a new head; else the last one where a linear layer
 // makes them, as the scores [N, T, classes] of language models.
-void place_plain_classes(Prediction& prediction, const Asked& asked, const GraphDef& main,
+void place_plain_classes(Prediction& prediction, const Asked& asked, const ModelDef& model,
                          std::size_t axis) {
   const std::size_t rank = prediction.dims ? prediction.dims->size() : 0;
-  if (axis == 1 && rank > 2 && is_made_by_linear_layer(main, asked.value)) {
+  ValueTrace trace(model.graph, model.functions);
+  if (axis == 1 && rank > 2 && is_made_by_linear_layer(trace, asked.value)) {
     axis = rank - 1;
     prediction.reason += " of the classes on its last axis, as a linear layer makes them";
   }
   if (axis != 1) place_classes(prediction, asked, axis);
+}
+
+// Classes of labels, which are one for each row of the batch.
+void require_classes_beside_batch(const Prediction& prediction, const Asked& asked,
+                                  const GraphDef& main, const PrepareOptions& options) {
+  const bool has_classes =
+      (reads_softmax(options.loss) && options.loss != Loss::ctc) || options.loss == Loss::nll;
+  if (!has_classes || !asked.type.dims) return;
+  const auto batch = batch_axis(main, *asked.type.dims);
+  if (!batch || *batch != prediction.class_axis) return;
+  fail(ErrorCode::mismatch, "axis ", *batch, " of ", asked.what,
+       " would hold the classes, but it is the batch, as the first axis of the inputs; ",
+       name_in_messages(options.loss), " needs the batch on axis 0");
 }
 
 // Whether `types` has all values of which the graph declares a type.
@@ -219,9 +229,9 @@ bool has_declared(const ValueTypes& types, const GraphDef& graph) {
 
 }  // namespace
 
-Prediction find_prediction(GraphDef& main, Names& names, std::int64_t opset,
-                           const ValueTypes& types, const PrepareOptions& options,
-                           std::size_t class_axis) {
+Prediction find_prediction(ModelDef& model, Names& names, const ValueTypes& types,
+                           const PrepareOptions& options, std::size_t class_axis) {
+  const GraphDef& main = model.graph;
   const bool is_known = has_declared(types, main);
   const ValueTypes completed = is_known ? ValueTypes() : known_types(main, types);
   const ValueTypes& known = is_known ? types : completed;
@@ -239,13 +249,18 @@ Prediction find_prediction(GraphDef& main, Names& names, std::int64_t opset,
   prediction.dims = asked.type.dims;
   prediction.reason = asked.what;
   if (reads_softmax(options.loss) || reads_sigmoid(options.loss)) {
-    read_logits(prediction, asked, main, names, opset, known, options.loss);
+    read_logits(prediction, asked, model, names, known, options.loss);
     const bool is_plain = prediction.value == asked.value;
     const bool has_classes = reads_softmax(options.loss) && options.loss != Loss::ctc;
-    if (has_classes && is_plain) place_plain_classes(prediction, asked, main, class_axis);
+    if (has_classes && is_plain) place_plain_classes(prediction, asked, model, class_axis);
   } else if (options.loss == Loss::nll || options.loss == Loss::bce_probabilities) {
-    read_probabilities(prediction, asked, main, opset, known, options.loss);
+    read_probabilities(prediction, asked, model, known, options.loss);
   }
+  if (asked.type.dims) {
+    prediction.reason += check_batch_axis(model.graph, asked.what, *asked.type.dims, options.loss);
+  }
+  if (options.loss == Loss::ctc) prediction.reason += ", read as [batch, steps, classes]";
+  require_classes_beside_batch(prediction, asked, model.graph, options);
   return prediction;
 }
 

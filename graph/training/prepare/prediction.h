@@ -28,13 +28,12 @@ struct Prediction {
 
 // Finds the loss's input: options.output (any value of the main graph), or else the only or first
 // floating-point output (for a ZipMap, the probabilities that it reads). Losses on logits read the
-// logits behind a Softmax or Sigmoid (logits.h), which may add an output to an If of `main`.
+// logits behind a Softmax or Sigmoid (logits.h), for which nodes of `model` may change.
 // `class_axis` applies to logits that no Softmax reads. Throws Error(mismatch) for an unknown
 // value, a value that is not a floating-point tensor, and probabilities without logits if the loss
 // needs logits.
-Prediction find_prediction(GraphDef& main, Names& names, std::int64_t opset,
-                           const ValueTypes& types, const PrepareOptions& options,
-                           std::size_t class_axis = 1);
+Prediction find_prediction(ModelDef& model, Names& names, const ValueTypes& types,
+                           const PrepareOptions& options, std::size_t class_axis = 1);
 
 // Appends prediction.moves and moves the classes to axis 1; prediction.value is then the loss's
 // input.

@@ -6,18 +6,20 @@
 #include <unordered_map>
 
 #include "core/message.h"
-#include "core/to_doubles.h"
 #include "graph/contract/opsets.h"
+#include "graph/record/training_entries.h"
 #include "graph/training/inference_mode.h"
-#include "graph/training/prepare/constants.h"
+#include "graph/training/prepare/choose.h"
 #include "graph/training/prepare/head.h"
-#include "graph/training/prepare/held.h"
 #include "graph/training/prepare/initialize.h"
+#include "graph/training/prepare/initializers.h"
 #include "graph/training/prepare/linear_models.h"
 #include "graph/training/prepare/losses/chosen_loss.h"
 #include "graph/training/prepare/losses/losses.h"
 #include "graph/training/prepare/lost.h"
+#include "graph/training/prepare/notes.h"
 #include "graph/training/prepare/paths.h"
+#include "graph/training/prepare/record_prediction.h"
 #include "graph/training/prepare/repeated.h"
 #include "graph/training/prepare/separate.h"
 #include "graph/training/prepare/ties.h"
@@ -26,7 +28,6 @@
 #include "graph/training/prepare/updates/loss_scale.h"
 #include "graph/training/prepare/updates/schedule.h"
 #include "graph/training/prepare/updates/updates.h"
-#include "graph/training/prepare/uses.h"
 #include "graph/training/prepare/zero_biases.h"
 #include "graph/training/quantize/frozen_weights.h"
 
@@ -74,128 +75,25 @@ void set_property(ModelDef& model, const std::string& name, std::string text) {
   model.metadata.emplace_back(name, std::move(text));
 }
 
-// For evaluation, which compares the output with labels.
-void record_class_axis(ModelDef& model, const Prediction& prediction,
-                       const PrepareOptions& options) {
-  remove_property(model, "ondine.class_axis");
-  remove_property(model, "ondine.class_axis_of");
-  const bool has_classes = options.loss == Loss::softmax_cross_entropy ||
-                           options.loss == Loss::nll || options.loss == Loss::focal;
-  if (!has_classes || options.soft_labels || has_loss_model(options)) return;
-  set_property(model, "ondine.class_axis", std::to_string(prediction.class_axis));
-  set_property(model, "ondine.class_axis_of", prediction.asked);
-}
-
-// Inputs `first` to `last` of normalizations: 3 and 4 are the running statistics.
-Strings normalization_inputs(const GraphDef& graph, std::size_t first, std::size_t last) {
-  Strings result;
-  for (const NodeDef& node : graph.nodes) {
-    const bool normalizes =
-        node.domain.empty() && one_of(node.op, {"BatchNormalization", "InstanceNormalization",
-                                                "LayerNormalization", "GroupNormalization"});
-    for (std::size_t i = first; normalizes && i <= last && i < node.inputs.size(); ++i) {
-      result.insert(node.inputs[i]);
-    }
-  }
-  return result;
-}
-
-bool is_filled_with(const Tensor& tensor, double value) {
-  const auto values = is_differentiable(tensor.dtype()) ? to_doubles(tensor) : std::nullopt;
-  return values &&
-         std::all_of(values->begin(), values->end(), [&](double one) { return one == value; });
-}
-
-// Whether nodes may hold tensors: Constant nodes, and those with subgraphs.
-bool may_hold_tensors(const GraphDef& graph) {
-  return std::any_of(graph.nodes.begin(), graph.nodes.end(), [](const NodeDef& node) {
-    return node.op == "Constant" || !subgraphs_of(node).empty();
-  });
-}
-
-// Which tensors of Constant nodes and subgraphs may be parameters. Exporters write ones and zeros
-// for the scale and bias that a normalization does not have.
-class HeldChoice {
- public:
-  HeldChoice(const ModelDef& model, const Strings& read, const PrepareOptions& options)
-      : options_(&options),
-        producer_name_(model.producer_name),
-        live_(differentiable_values(model.graph, read)),
-        affine_(normalization_inputs(model.graph, 1, 2)),
-        terms_(model.graph) {
-    const GraphDef& graph = model.graph;
-    if (options.training_mode) statistics_ = normalization_inputs(graph, 3, 4);
-  }
-
-  bool operator()(const std::string& name, const Tensor& held) const {
-    if (statistics_.contains(name)) return true;
-    if (!live_.contains(name)) return false;
-    if (std::find(options_->train.begin(), options_->train.end(), name) != options_->train.end()) {
-      return true;
-    }
-    if (held.shape().empty()) return false;
-    if (held.size() == 1 && !is_parameter_name(name, producer_name_) && terms_.is_constant(name)) {
-      return false;
-    }
-    return !affine_.contains(name) || !(is_filled_with(held, 0) || is_filled_with(held, 1));
-  }
-  bool is_statistic(const std::string& name) const { return statistics_.contains(name); }
-
- private:
-  const PrepareOptions* options_;
-  std::string producer_name_;
-  Strings live_;
-  Strings affine_;
-  Strings statistics_;
-  SingleTerms terms_;
-};
-
-// Chooses parameters among initializers and what Constant nodes and subgraphs hold, and makes
-// initializers of the latter where they are trained. Of those that are not the choice refers to
-// `lifted`.
-ParameterChoice choose_and_lift(ModelDef& model, GraphDef& lifted, Names& names,
-                                const Strings& read, const PrepareOptions& options) {
-  if (!may_hold_tensors(model.graph)) {
-    return choose_parameters(model.graph, read, options, model.producer_name);
-  }
-  const HeldChoice may_lift(model, read, options);
-  HeldWeights held = find_held_weights(model.graph, names, may_lift);
-  if (held.empty()) return choose_parameters(model.graph, read, options, model.producer_name);
-  lifted = model.graph;
-  lift_weights(lifted, held);
-  ParameterChoice choice = choose_parameters(lifted, read, options, model.producer_name);
-  std::erase_if(held, [&](const auto& one) {
-    return !choice.trains(one.second) && !may_lift.is_statistic(one.second);
-  });
-  lift_weights(model.graph, held);
-  std::unordered_map<std::string_view, const InitializerDef*> initializers;
-  for (const InitializerDef& one : model.graph.initializers) initializers.emplace(one.name, &one);
-  for (const InitializerDef*& one : choice.trained) one = initializers.at(one->name);
-  return choice;
-}
-
 // Running statistics keep their values where the step does; their outputs are renamed.
 void keep_statistics(const LossScaler& scaler, const GraphDef& main, Properties& statistics,
                      std::vector<ValueDef>& outputs) {
   if (!scaler.is_active()) return;
+  const InitializerIndex initializers(main);
+  std::unordered_map<std::string, ValueDef*> named;
+  for (ValueDef& one : outputs) named.emplace(one.name, &one);
   for (auto& [statistic, next] : statistics) {
-    const std::string kept =
-        scaler.kept(next, statistic, find_initializer(main, statistic)->value, statistic + ".next");
-    const auto output =
-        std::find_if(outputs.begin(), outputs.end(),
-                     [&, &before = next](const ValueDef& one) { return one.name == before; });
-    output->name = kept;
+    const Tensor& value = initializers.find(statistic)->value;
+    const std::string kept = scaler.kept(next, statistic, value, statistic + ".next");
+    named.at(next)->name = kept;
     next = kept;
   }
 }
 
 void record_updates(ModelDef& model, Updates& updates, const std::vector<std::string>& trained,
                     const PrepareOptions& options) {
-  set_property(model, "ondine.learning_rate", updates.optimizer.rate);
-  for (const char* name : {"ondine.accumulate", "ondine.averaged", "ondine.averages",
-                           "ondine.schedule", "ondine.scheduled_rate"}) {
-    remove_property(model, name);
-  }
+  for (const char* name : entry::all) remove_property(model, name);
+  set_property(model, entry::learning_rate, updates.optimizer.rate);
   for (auto& [name, text] : update_properties(updates, trained, options)) {
     set_property(model, name, std::move(text));
   }
@@ -208,11 +106,21 @@ struct Network {
   QuantizedNetwork quantized;
   std::vector<std::string> notes;
   std::vector<std::string> restored;  // parameters, and values that were computed from one
+  bool separated = false;             // whether any that were merged are apart
 };
+
+Separation separation_of(const PrepareOptions& options) {
+  if (options.tie) return Separation::none;
+  return options.untie ? Separation::all : Separation::merged;
+}
 
 // Undoes what exporters do to parameters.
 void repair_export(ModelDef& model, const PrepareOptions& asked, Network& network) {
-  network.notes = separate_merged(model, asked.untie);
+  network.notes = separate_traced(model, separation_of(asked));
+  network.separated = !network.notes.empty();
+  for (std::string& note : separate_merged(model, separation_of(asked))) {
+    network.notes.push_back(std::move(note));
+  }
   RestoredBiases biases = restore_zero_biases(model);
   RepeatedParameters repeated = store_repeated_once(model);
   for (std::vector<std::string>* notes : {&biases.notes, &repeated.notes}) {
@@ -227,7 +135,7 @@ void repair_export(ModelDef& model, const PrepareOptions& asked, Network& networ
 // Brings the main graph into the form that is trained: without classical operators, with the new
 // head, in inference mode.
 Network adapt_network(ModelDef& model, const PrepareOptions& asked, const ValueTypes& types) {
-  Network network{asked, {}, {}, {}, {}};
+  Network network{asked, {}, {}, {}, {}, false};
   const auto is_linear_model = [](const NodeDef& node) {
     return one_of(node.op, {"LinearRegressor", "LinearClassifier"});
   };
@@ -239,7 +147,6 @@ Network adapt_network(ModelDef& model, const PrepareOptions& asked, const ValueT
     network.head = put_head(model, asked, types);
     network.options.output = network.head.output;
   }
-  if (asked.untie) untie_parameters(model.graph);
   repair_export(model, asked, network);
   set_inference_mode(model.graph);
   if (asked.qat) network.quantized = insert_quantization(model, *asked.qat);
@@ -297,10 +204,9 @@ ChosenInit write_initial_values(const ModelDef& model, TrainingInfoDef& info, Na
   GraphDef initialization;
   initialization.name = names.fresh("initialization");
   GraphWriter writer(initialization, names, imported(model, ""));
-  const ChosenInit init = asked == WeightInit::automatic
-                              ? choose_init(model.graph, parameters.trained, head)
-                              : ChosenInit{asked, {}};
-  write_initialization(writer, model.graph, parameters.trained, init.init, masters,
+  const ChosenInit init =
+      asked == WeightInit::automatic ? choose_init(model, parameters, head) : ChosenInit{asked, {}};
+  write_initialization(writer, model, parameters.trained, init.init, masters,
                        info.initialization_binding, head);
   write_weight_scales(writer, model.graph, quantized, info.initialization_binding);
   if (!initialization.nodes.empty()) info.initialization = std::move(initialization);
@@ -315,6 +221,12 @@ PrepareReport report_of(const WrittenAlgorithm& written, const ParameterChoice& 
   for (const InitializerDef* one : parameters.trained) report.trained.push_back(one->name);
   for (const InitializerDef* one : parameters.frozen) report.frozen.push_back(one->name);
   report.parameters = parameters.table;
+  if (!parameters.guesses.empty()) {
+    report.warnings.push_back("taken for constants by their elements or names, and frozen: " +
+                              listed(parameters.guesses) +
+                              "; parameters among them train if train (--train) names them, "
+                              "freeze (--freeze) ends this warning");
+  }
   report.prediction = found.value;
   report.prediction_reason = found.reason;
   for (const auto& [parameter, master] : written.updates.optimizer.masters) {
@@ -336,17 +248,9 @@ void record_training(ModelDef& model, const LossInputs& inputs, Updates& updates
   model.ir_version = std::max(model.ir_version, first_training_ir);
   if (imported(model, training_domain) == 0) model.opsets.push_back({training_domain, 1});
   if (updates.apply) model.training.push_back(std::move(*updates.apply));
-  set_property(model, "ondine.loss", name_of(options));
-  set_property(model, "ondine.prediction", inputs.prediction.value);
-  set_property(model, "ondine.label", label_name(inputs, options));
-  remove_property(model, "ondine.ctc_blank");
-  if (options.loss == Loss::ctc && options.ctc_blank != 0) {
-    set_property(model, "ondine.ctc_blank", std::to_string(options.ctc_blank));
-  }
-  record_class_axis(model, inputs.prediction, options);
+  record_prediction(model, inputs, options);
   record_updates(model, updates, trained, options);
-  remove_property(model, "ondine.qat");
-  if (options.qat) set_property(model, "ondine.qat", std::string(to_string(*options.qat)));
+  if (options.qat) set_property(model, entry::qat, std::string(to_string(*options.qat)));
 }
 
 }  // namespace
@@ -357,9 +261,13 @@ PrepareReport prepare(ModelDef& given, const PrepareOptions& asked, const ValueT
   check_update_settings(asked);
   check_model(given, imported(given, ""));
   check_quantization(asked);
+  if (asked.tie && asked.untie) {
+    fail(ErrorCode::mismatch, "tie and untie exclude each other (--tie, --untie)");
+  }
   if (asked.quantize_frozen) check_frozen_format(*asked.quantize_frozen, imported(given, ""));
   ModelDef model = given;
-  const auto [options, head, quantized, notes, restored] = adapt_network(model, asked, types);
+  const auto [options, head, quantized, notes, restored, separated] =
+      adapt_network(model, asked, types);
   Names names(model);
   const LossInputs inputs =
       find_loss_inputs(model, names, types, options, loss_model, head.class_axis);
@@ -375,13 +283,14 @@ PrepareReport prepare(ModelDef& given, const PrepareOptions& asked, const ValueT
       write_initial_values(model, info, names, parameters, written.updates.optimizer.masters,
                            head.weight, options.init, quantized);
   PrepareReport report = report_of(written, parameters, inputs.prediction, head, init, options);
-  report.notes = notes;
-  for (std::string& note : lost_parameters(given, restored))
-    report.notes.push_back(std::move(note));
   report.quantized_layers = quantized.layers;
   if (options.quantize_frozen) {
     report.quantized = quantize_frozen(model, report.trained, *options.quantize_frozen);
   }
+  report.notes = notes;
+  if (separated) separate_traced(given, separation_of(asked));
+  for (std::string& note : lost_parameters(given, restored))
+    report.notes.push_back(std::move(note));
   model.training.push_back(std::move(info));
   record_training(model, inputs, written.updates, report.trained, options);
   given = std::move(model);

@@ -1,129 +1,245 @@
 #include <algorithm>
 
 #include "graph/training/prepare/logits.h"
-#include "graph/training/prepare/parameters.h"
 #include "graph/training/prepare/paths.h"
-#include "graph/training/prepare/uses.h"
+#include "graph/training/prepare/values.h"
 
 namespace ondine::graph {
 namespace {
 
+bool is_contrib(const NodeDef& node, std::initializer_list<std::string_view> list) {
+  return node.domain == "com.microsoft" && one_of(node.op, list);
+}
+
+bool quantizes(const NodeDef& node) {
+  return (node.domain.empty() || node.domain == "com.microsoft") &&
+         one_of(node.op, {"DequantizeLinear", "QuantizeLinear"});
+}
+
+bool makes_probabilities(const NodeDef& node) {
+  if (node.domain == "ai.onnx.ml") return node.op == "Normalizer";
+  if (is_contrib(node, {"BiasSoftmax", "QLinearSigmoid", "QLinearSoftmax"})) return true;
+  return node.domain.empty() &&
+         one_of(node.op, {"Softmax", "LogSoftmax", "Sigmoid", "HardSigmoid"});
+}
+
 // Operators whose result is made of elements of their first input, or of means of them.
 bool keeps_probabilities(const NodeDef& node) {
-  return keeps_elements(node) ||
-         one_of(node.op, {"AveragePool",    "Clip",         "DepthToSpace",
-                          "Dropout",        "Expand",       "Gather",
-                          "GatherElements", "GatherND",     "GlobalAveragePool",
-                          "GlobalMaxPool",  "MaxPool",      "ReduceMax",
-                          "ReduceMean",     "ReduceMin",    "Resize",
-                          "Slice",          "SpaceToDepth", "Split",
-                          "Tile",           "TopK",         "Upsample"});
+  if (node.inputs.empty()) return false;
+  if (node.domain == "ai.onnx.ml") return node.op == "ZipMap";
+  if (quantizes(node)) return true;
+  if (!node.domain.empty()) return false;
+  return keeps_elements(node) || one_of(node.op, {"Abs",
+                                                  "AveragePool",
+                                                  "Clip",
+                                                  "Compress",
+                                                  "ConcatFromSequence",
+                                                  "DepthToSpace",
+                                                  "Dropout",
+                                                  "Expand",
+                                                  "Gather",
+                                                  "GatherElements",
+                                                  "GatherND",
+                                                  "GlobalAveragePool",
+                                                  "GlobalMaxPool",
+                                                  "MaxPool",
+                                                  "Neg",
+                                                  "Optional",
+                                                  "OptionalGetElement",
+                                                  "ReduceMax",
+                                                  "ReduceMean",
+                                                  "ReduceMin",
+                                                  "ReduceProd",
+                                                  "Relu",
+                                                  "Resize",
+                                                  "ReverseSequence",
+                                                  "SequenceAt",
+                                                  "SequenceErase",
+                                                  "Slice",
+                                                  "SpaceToDepth",
+                                                  "Split",
+                                                  "SplitToSequence",
+                                                  "Tile",
+                                                  "TopK",
+                                                  "Upsample"});
 }
 
 // Operators that give probabilities of probabilities and constants alone.
 bool combines_probabilities(const NodeDef& node) {
-  return one_of(node.op, {"Add", "Concat", "Div", "Log", "Max", "Mean", "Min", "Mul", "Pow", "Sub",
-                          "Sum", "Where"});
+  return node.domain.empty() &&
+         one_of(node.op, {"Add", "Concat", "Div", "Log", "Max", "Mean", "Min", "Mul", "Pow",
+                          "SequenceConstruct", "SequenceInsert", "Sub", "Sum", "Where"});
 }
 
 class Probabilities {
  public:
-  explicit Probabilities(const GraphDef& graph) : producers_(producers_of(graph)) {
-    for (const InitializerDef& one : graph.initializers) constants_.insert(one.name);
-    for (const NodeDef& node : graph.nodes) {
-      const auto is_known = [&](const std::string& input) { return constants_.contains(input); };
-      if (std::all_of(node.inputs.begin(), node.inputs.end(), is_known) &&
-          subgraphs_of(node).empty()) {
-        constants_.insert(node.outputs.begin(), node.outputs.end());
+  explicit Probabilities(ValueTrace& trace) : trace_(&trace) {}
+
+  const NodeDef* source(const std::string& value) { return find({0, value}).node; }
+
+ private:
+  // Of expressions; what merely passes a value on does not count.
+  static constexpr int max_depth = 500;
+
+  struct Found {
+    const NodeDef* node = nullptr;
+    bool is_neutral = false;  // a constant, or what a loop carries: others decide
+  };
+
+  // Of one of the values that it may be, by branch or iteration.
+  Found find(const ScopedValue& value) {
+    const auto [known, fresh] = known_.try_emplace(value, Found{nullptr, true});
+    if (!fresh) return known->second;
+    std::set<ScopedValue> seen;
+    std::vector<ScopedValue> open{value};
+    std::vector<ScopedValue> same;  // whose source is that of `value`
+    Found result{nullptr, true};
+    while (!open.empty() && result.node == nullptr) {
+      const ScopedValue one = std::move(open.back());
+      open.pop_back();
+      if (!seen.insert(one).second) continue;
+      if (open.empty() && same.size() + 1 == seen.size()) same.push_back(one);
+      const Found found = of_one(one, open);
+      result.node = found.node;
+      result.is_neutral = result.is_neutral && found.is_neutral;
+    }
+    for (const ScopedValue& one : same) known_[one] = result;
+    return result;
+  }
+
+  // The source of one value, or neutral and the values that it is in `open`.
+  Found of_one(const ScopedValue& value, std::vector<ScopedValue>& open) {
+    constexpr Found neutral{nullptr, true};
+    const auto known = known_.find(value);
+    if (known != known_.end() && known->second.node != nullptr) return known->second;
+    if (trace_->is_constant(value)) return neutral;
+    const std::vector<ScopedValue> aliases = trace_->aliases(value);
+    open.insert(open.end(), aliases.rbegin(), aliases.rend());
+    if (!aliases.empty()) return neutral;
+    const NodeDef* node = trace_->producer(value);
+    if (node == nullptr) return {};
+    if (makes_probabilities(*node) || is_normalization(*node, value.scope) ||
+        is_sigmoid(*node, value.scope)) {
+      return {node, false};
+    }
+    if (keeps_probabilities(*node)) {
+      open.push_back({value.scope, node->inputs[0]});
+      return neutral;
+    }
+    return combines_probabilities(*node) ? of_all(*node, value.scope) : Found{};
+  }
+
+  Found of_all(const NodeDef& node, std::size_t scope) {
+    if (depth_ >= max_depth) return {};
+    ++depth_;
+    Found result{nullptr, true};
+    const bool is_sequence = node.op.starts_with("Sequence");
+    for (std::size_t i = node.op == "Where" ? 1 : 0; i < node.inputs.size(); ++i) {
+      const Found one = find({scope, node.inputs[i]});
+      if (one.is_neutral && one.node == nullptr) continue;
+      // Probabilities in part.
+      if (one.node == nullptr && (node.op == "Concat" || is_sequence)) continue;
+      if (one.node == nullptr) {
+        result = {};
+        break;
+      }
+      result.is_neutral = false;
+      if (result.node == nullptr) result.node = one.node;
+    }
+    --depth_;
+    return result;
+  }
+
+  // The node that makes a value, through what moves and spreads its elements.
+  const NodeDef* maker(ScopedValue& value) const {
+    while (true) {
+      const std::vector<ScopedValue> aliases = trace_->aliases(value);
+      const NodeDef* node = trace_->standard_producer(value);
+      if (aliases.size() == 1) {
+        value = aliases.front();
+      } else if (node != nullptr && (keeps_elements(*node) || is_standard(*node, "Expand"))) {
+        value = {value.scope, node->inputs.at(0)};
+      } else {
+        return node;
       }
     }
   }
 
-  const NodeDef* source(const std::string& value) {
-    const auto [known, fresh] = known_.try_emplace(value, nullptr);
-    if (!fresh) return known->second;
-    const auto found = producers_.find(value);
-    if (found == producers_.end() || depth_ == max_depth) return nullptr;
-    ++depth_;
-    const NodeDef* result = source_of(*found->second, value);
-    --depth_;
-    return known_[value] = result;
-  }
-
- private:
-  static constexpr int max_depth = 500;
-
-  const NodeDef* source_of(const NodeDef& node, const std::string& value) {
-    if (node.domain == "ai.onnx.ml") {
-      if (node.op == "Normalizer") return &node;
-      return node.op == "ZipMap" ? source(node.inputs.at(0)) : nullptr;
-    }
-    if (!node.domain.empty()) return nullptr;
-    if (one_of(node.op, {"Softmax", "LogSoftmax", "Sigmoid", "HardSigmoid"})) return &node;
-    if (is_normalization(node)) return &node;
-    if (node.op == "If") return of_branch(node, value);
-    if (keeps_probabilities(node)) return source(node.inputs.at(0));
-    if (!combines_probabilities(node)) return nullptr;
-    const NodeDef* result = nullptr;
-    for (std::size_t i = node.op == "Where" ? 1 : 0; i < node.inputs.size(); ++i) {
-      if (constants_.contains(node.inputs[i])) continue;
-      const NodeDef* one = source(node.inputs[i]);
-      if (one == nullptr && node.op == "Concat") continue;  // probabilities in part
-      if (one == nullptr) return nullptr;
-      if (result == nullptr) result = one;
-    }
-    return result;
-  }
-
   // Over its own sum.
-  bool is_normalization(const NodeDef& node) const {
-    if (node.op != "Div" || node.inputs.size() != 2) return false;
-    auto divisor = producers_.find(node.inputs[1]);
-    while (divisor != producers_.end() &&
-           (keeps_elements(*divisor->second) || divisor->second->op == "Expand")) {
-      divisor = producers_.find(divisor->second->inputs[0]);
-    }
-    return divisor != producers_.end() && divisor->second->op == "ReduceSum" &&
-           divisor->second->inputs.at(0) == node.inputs[0];
+  bool is_normalization(const NodeDef& node, std::size_t scope) const {
+    if (!is_standard(node, "Div") || node.inputs.size() != 2) return false;
+    ScopedValue of{scope, node.inputs[1]};
+    const NodeDef* divisor = maker(of);
+    return divisor != nullptr && divisor->op == "ReduceSum" &&
+           divisor->inputs.at(0) == node.inputs[0];
   }
 
-  static const NodeDef* of_branch(const NodeDef& node, const std::string& value) {
-    const auto position = std::find(node.outputs.begin(), node.outputs.end(), value);
-    const auto index = static_cast<std::size_t>(position - node.outputs.begin());
-    for (const auto& subgraph : subgraphs_of(node)) {
-      if (index >= subgraph->outputs.size()) continue;
-      Probabilities inner(*subgraph);
-      if (const NodeDef* found = inner.source(subgraph->outputs[index].name)) return found;
+  // 1 / (1 + e^-x), written so.
+  bool is_sigmoid(const NodeDef& node, std::size_t scope) const {
+    const bool divides = is_standard(node, "Div") && node.inputs.size() == 2 &&
+                         trace_->is_constant({scope, node.inputs[0]});
+    if (!divides && !is_standard(node, "Reciprocal")) return false;
+    ScopedValue at{scope, node.inputs.at(divides ? 1 : 0)};
+    const NodeDef* sum = maker(at);
+    if (sum == nullptr || sum->op != "Add" || sum->inputs.size() != 2) return false;
+    for (const std::size_t one : {std::size_t{0}, std::size_t{1}}) {
+      ScopedValue power{at.scope, sum->inputs[1 - one]};
+      const NodeDef* exp = maker(power);
+      const bool adds = trace_->is_constant({at.scope, sum->inputs[one]});
+      if (adds && exp != nullptr && exp->op == "Exp") return true;
     }
-    return nullptr;
+    return false;
   }
 
-  Producers producers_;
-  Strings constants_;
+  ValueTrace* trace_;
   int depth_ = 0;
-  std::map<std::string, const NodeDef*, std::less<>> known_;
+  std::map<ScopedValue, Found> known_;
 };
 
 }  // namespace
 
-std::string probability_source(const GraphDef& graph, const std::string& value) {
-  const NodeDef* found = Probabilities(graph).source(value);
+std::string probability_source(ValueTrace& trace, const std::string& value) {
+  const NodeDef* found = Probabilities(trace).source(value);
   return found == nullptr ? std::string() : named_operator(*found);
 }
 
-bool is_log_probability(const GraphDef& graph, const std::string& value) {
-  const Producers producers = producers_of(graph);
-  auto found = producers.find(value);
-  while (found != producers.end() && keeps_elements(*found->second)) {
-    found = producers.find(found->second->inputs[0]);
-  }
-  if (found == producers.end() || !found->second->domain.empty()) return false;
-  const NodeDef& node = *found->second;
-  if (node.op == "LogSoftmax" || node.op == "Log") return true;
-  if (node.op != "Sub" || node.inputs.size() != 2) return false;
-  const auto subtracted = producers.find(node.inputs[1]);
-  return subtracted != producers.end() &&
-         one_of(subtracted->second->op, {"Log", "ReduceLogSumExp"});
+bool is_log_probability(ValueTrace& trace, const std::string& value) {
+  const auto decide = [&](const NodeDef& node, std::size_t scope) {
+    if (!node.domain.empty()) return false;
+    if (node.op == "LogSoftmax" || node.op == "Log") return true;
+    if (node.op != "Sub" || node.inputs.size() != 2) return false;
+    const NodeDef* subtracted = trace.standard_producer({scope, node.inputs[1]});
+    return subtracted != nullptr && one_of(subtracted->op, {"Log", "ReduceLogSumExp"});
+  };
+  const auto passes = [](const NodeDef& node, std::size_t) {
+    const bool keeps = keeps_elements(node) || quantizes(node);
+    return keeps ? std::optional<std::size_t>(0) : std::nullopt;
+  };
+  return made_so(trace, {0, value}, true, passes, decide);
+}
+
+std::string product_source(ValueTrace& trace, const std::string& value) {
+  std::string result;
+  const auto is_product = [&](const ScopedValue& one) {
+    const NodeDef* node = trace.standard_producer(one);
+    return node != nullptr && makes_products(node->op);
+  };
+  const auto decide = [&](const NodeDef& node, std::size_t scope) {
+    const bool adds_bias =
+        is_standard(node, "Add") &&
+        std::any_of(node.inputs.begin(), node.inputs.end(), [&](const std::string& input) {
+          return is_product({scope, input});
+        });
+    const bool is_one = node.domain.empty() && makes_products(node.op);
+    if (!adds_bias && !is_one) return false;
+    result = named_operator(node);
+    return true;
+  };
+  const auto passes = [](const NodeDef& node, std::size_t) {
+    return is_standard(node, "Identity") ? std::optional<std::size_t>(0) : std::nullopt;
+  };
+  made_so(trace, {0, value}, true, passes, decide);
+  return result;
 }
 
 }  // namespace ondine::graph

@@ -110,8 +110,10 @@ std::size_t batch_of(const GraphDef& graph) {
 
 class Storing {
  public:
-  explicit Storing(ModelDef& model)
-      : model_(&model), names_(model), batch_(batch_of(model.graph)) {}
+  explicit Storing(ModelDef& model) : model_(&model), names_(model), batch_(batch_of(model.graph)) {
+    const std::vector<InitializerDef>& all = model.graph.initializers;
+    for (std::size_t i = 0; i < all.size(); ++i) index_.emplace(all[i].name, i);
+  }
 
   RepeatedParameters run() {
     RepeatedParameters result;
@@ -169,9 +171,8 @@ class Storing {
 
   bool store(const std::string& name, const std::string& source) {
     std::vector<InitializerDef>& all = model_->graph.initializers;
-    const auto found =
-        std::find_if(all.begin(), all.end(), [&](auto& one) { return one.name == name; });
-    Stored stored{found->value, name, {}, {}};
+    const std::size_t place = index_.at(name);
+    Stored stored{all[place].value, name, {}, {}};
     for (std::size_t i = 0; i < stored.value.shape().rank(); ++i) {
       const Axis axis(stored.value, i, 1);
       const bool is_batch = i == 0 && name.starts_with("expand") && axis.slices == batch_;
@@ -185,9 +186,9 @@ class Storing {
       if (repetition.firsts.size() <= axis.slices / 2) gather(name, axis, repetition, stored);
     }
     if (stored.nodes.empty()) return false;
-    found->name = stored.name;
-    found->value = stored.value;
-    found->metadata = folded_metadata(source);
+    all[place].name = stored.name;
+    all[place].value = stored.value;
+    all[place].metadata = folded_metadata(source);
     std::move(stored.indices.begin(), stored.indices.end(), std::back_inserter(all));
     nodes_.insert(nodes_.end(), stored.nodes.rbegin(), stored.nodes.rend());
     return true;
@@ -220,6 +221,7 @@ class Storing {
   ModelDef* model_;
   Names names_;
   std::size_t batch_;
+  std::map<std::string, std::size_t> index_;  // of the initializers
   std::vector<NodeDef> nodes_;
 };
 

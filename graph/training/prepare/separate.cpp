@@ -46,9 +46,9 @@ std::string described(const NodeDef& node, const MergedUse& use) {
   return name + " (" + quoted(use.kept) + ")";
 }
 
-class Separation {
+class Separator {
  public:
-  explicit Separation(ModelDef& model) : graph_(&model.graph), names_(model) {
+  explicit Separator(ModelDef& model) : graph_(&model.graph), names_(model) {
     for (std::size_t i = 0; i < graph_->initializers.size(); ++i) {
       index_.emplace(graph_->initializers[i].name, i);
     }
@@ -82,16 +82,16 @@ class Separation {
 
 }  // namespace
 
-std::vector<std::string> separate_merged(ModelDef& model, bool untie) {
+std::vector<std::string> separate_merged(ModelDef& model, Separation separation) {
   const std::vector<MergedUse> uses = merged_uses(model.graph);
   if (uses.empty()) return {};
-  Separation separation(model);
-  std::vector<std::string> own;
-  std::vector<std::string> tied;
+  Separator separator(model);
+  Texts own;
+  Texts tied;
   for (const MergedUse& use : uses) {
-    const bool separates = untie || use.kind != Merged::parameter;
-    add_once(separates ? own : tied, described(model.graph.nodes[use.node], use));
-    if (separates) separation.give_own(use);
+    const bool separates = separation != Separation::none || use.kind != Merged::parameter;
+    (separates ? own : tied).add(described(model.graph.nodes[use.node], use));
+    if (separates) separator.give_own(use);
   }
   std::vector<std::string> notes;
   if (!own.empty()) {
@@ -101,8 +101,8 @@ std::vector<std::string> separate_merged(ModelDef& model, bool untie) {
   }
   if (!tied.empty()) {
     notes.push_back(
-        "parameters that the exporter merged with equal ones, and which train as one unless they "
-        "are untied (untie, --untie): " +
+        "parameters that the exporter merged with equal ones, and which train as one, as asked for "
+        "(tie, --tie): " +
         listed(tied));
   }
   return notes;

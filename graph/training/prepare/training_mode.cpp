@@ -1,11 +1,15 @@
 #include "graph/training/prepare/training_mode.h"
 
 #include <algorithm>
+#include <map>
+#include <tuple>
 #include <utility>
 
 #include "core/message.h"
+#include "graph/training/prepare/initializers.h"
 #include "graph/training/prepare/paths.h"
 #include "graph/training/prepare/renaming.h"
+#include "graph/training/prepare/uses.h"
 
 namespace ondine::graph {
 namespace {
@@ -29,7 +33,13 @@ class TrainingCopy {
         dtype_(dtype),
         parameters_(&parameters),
         quantized_(&quantized),
-        bindings_(&bindings) {}
+        bindings_(&bindings),
+        initializers_(model.graph),
+        producers_(producers_of(model.graph)) {
+    for (const FunctionDef& function : model.functions) {
+      functions_[{function.domain, function.name, function.overload}] = &function;
+    }
+  }
 
   std::vector<std::string> copy(std::vector<std::string> values) {
     for (const NodeDef* node : needed_for(values)) {
@@ -72,7 +82,8 @@ class TrainingCopy {
     if (!is_standard(node, "BatchNormalization") || node.inputs.size() < 5) return false;
     if (!has_statistics(node)) return false;
     if (parameters_->trains(node.inputs[1]) || parameters_->trains(node.inputs[2])) return true;
-    return !parameters_->freezes(node.inputs[1]) && !parameters_->freezes(node.inputs[2]) &&
+    return !parameters_->excluded_names.contains(node.inputs[1]) &&
+           !parameters_->excluded_names.contains(node.inputs[2]) &&
            learned_.contains(node.inputs[0]);
   }
 
@@ -83,11 +94,11 @@ class TrainingCopy {
   // Others than the initializers are those of the batch, which need no training mode.
   bool has_statistics(const NodeDef& node) const {
     const auto kept = [&](const std::string& name) {
-      if (find_initializer(model_->graph, name) != nullptr) return true;
+      if (initializers_.find(name) != nullptr) return true;
       if (copies_initializer(name)) {
         fail(ErrorCode::unsupported, "running statistics ", quoted(name),
              " of BatchNormalization are a copy of others, which an exporter writes for equal "
-             "ones; prepare with untie (--untie), or without training mode");
+             "ones; prepare without training mode");
       }
       return false;
     };
@@ -95,10 +106,9 @@ class TrainingCopy {
   }
 
   bool copies_initializer(const std::string& name) const {
-    return std::any_of(model_->graph.nodes.begin(), model_->graph.nodes.end(), [&](auto& node) {
-      return is_standard(node, "Identity") && node.outputs[0] == name &&
-             find_initializer(model_->graph, node.inputs[0]) != nullptr;
-    });
+    const NodeDef* node = standard_producer(producers_, name);
+    return node != nullptr && node->op == "Identity" &&
+           initializers_.find(node->inputs[0]) != nullptr;
   }
 
   // The first node with a training mode in subgraphs of `node` and the functions that it calls, or
@@ -107,16 +117,12 @@ class TrainingCopy {
     for (const auto& subgraph : subgraphs_of(node)) {
       if (const NodeDef* inner = first_with_mode(subgraph->nodes)) return inner;
     }
-    for (const FunctionDef& function : model_->functions) {
-      if (function.name != node.op || function.domain != node.domain ||
-          function.overload != *node.overload) {
-        continue;
-      }
-      const auto [entry, added] = hidden_in_function_.try_emplace(&function, nullptr);
-      if (added) entry->second = first_with_mode(function.nodes);
-      if (entry->second != nullptr) return entry->second;
-    }
-    return nullptr;
+    if (functions_.empty()) return nullptr;
+    const auto called = functions_.find({node.domain, node.op, *node.overload});
+    if (called == functions_.end()) return nullptr;
+    const auto [entry, added] = hidden_in_function_.try_emplace(called->second, nullptr);
+    if (added) entry->second = first_with_mode(called->second->nodes);
+    return entry->second;
   }
 
   const NodeDef* first_with_mode(const std::vector<NodeDef>& nodes) {
@@ -162,7 +168,7 @@ class TrainingCopy {
     const std::string& scale = quantize.inputs[1];
     const std::string next = write_activation_scale(*writer_, renamed(quantize.inputs[0]), scale,
                                                     quantized_->activations.find(scale)->second);
-    writer_->output(next, find_initializer(model_->graph, scale)->value);
+    writer_->output(next, initializers_.find(scale)->value);
     bindings_->emplace_back(scale, next);
     renamed_[scale] = next;
   }
@@ -212,14 +218,13 @@ class TrainingCopy {
       const std::string statistic = node.inputs[i];
       const std::string next = writer_->names().fresh(statistic + ".next");
       node.outputs.push_back(next);
-      writer_->output(next, find_initializer(model_->graph, statistic)->value);
+      writer_->output(next, initializers_.find(statistic)->value);
       // A layer that is used again goes on from what its use before gave.
-      const auto before = std::find_if(bindings_->begin(), bindings_->end(),
-                                       [&](auto& one) { return one.first == statistic; });
-      if (before == bindings_->end()) {
+      const auto [before, added] = bound_.try_emplace(statistic, bindings_->size());
+      if (added) {
         bindings_->emplace_back(statistic, next);
       } else {
-        node.inputs[i] = std::exchange(before->second, next);
+        node.inputs[i] = std::exchange((*bindings_)[before->second].second, next);
       }
     }
     if (writer_->opset() < 14) {  // five outputs mean training
@@ -234,6 +239,10 @@ class TrainingCopy {
   const ParameterChoice* parameters_;
   const QuantizedNetwork* quantized_;
   Properties* bindings_;
+  InitializerIndex initializers_;
+  Producers producers_;
+  std::map<std::tuple<std::string, std::string, std::string>, const FunctionDef*> functions_;
+  std::map<std::string, std::size_t> bound_;  // statistics, and where `bindings` has them
   Renaming renamed_;
   Strings learned_;  // values that trained parameters reach
   std::map<const FunctionDef*, const NodeDef*> hidden_in_function_;

@@ -39,6 +39,11 @@ void Uses::collect(const GraphDef& graph) {
   }
 }
 
+std::span<const Use> Uses::direct(std::string_view name) const {
+  const auto found = readers_.find(name);
+  return found == readers_.end() ? std::span<const Use>() : found->second;
+}
+
 std::vector<Use> Uses::of(std::string_view name) const {
   std::vector<Use> result;
   std::set<std::string_view> seen{name};
@@ -60,7 +65,7 @@ std::vector<Use> Uses::of(std::string_view name) const {
   return result;
 }
 
-bool Uses::gives_angles(std::string_view name) const {
+bool Uses::gives_angles(std::string_view name, bool both) const {
   constexpr std::size_t most_products = 16;  // few chains of products are longer
   bool sine = false;
   bool cosine = false;
@@ -76,43 +81,14 @@ bool Uses::gives_angles(std::string_view name) const {
       } else if (is_standard(*node, "Cos")) {
         cosine = true;
       } else if (!node->domain.empty() || node->outputs.empty() ||
-                 !one_of(node->op, {"Div", "MatMul", "Mul"})) {
+                 !one_of(node->op, {"Concat", "Div", "Einsum", "MatMul", "Mul"})) {
         return false;
       } else if (seen.insert(node->outputs[0]).second) {
         open.push_back(node->outputs[0]);
       }
     }
   }
-  return sine && cosine;
-}
-
-SingleTerms::SingleTerms(const GraphDef& graph) : uses_(graph) {
-  for (const ValueDef& one : graph.inputs) is_product_[one.name] = false;
-  for (const NodeDef& node : graph.nodes) {
-    const bool moves_product = only_moves(node) && !node.inputs.empty() &&
-                               is_product_.contains(node.inputs[0]) &&
-                               is_product_.at(node.inputs[0]);
-    const bool is_product = moves_product || makes_products(node.op);
-    for (const std::string& output : node.outputs) is_product_[output] = is_product;
-  }
-}
-
-bool SingleTerms::is_constant(std::string_view name) const {
-  const std::vector<Use> readers = uses_.of(name);
-  return !readers.empty() && std::all_of(readers.begin(), readers.end(),
-                                         [&](const Use& use) { return is_number(use); });
-}
-
-bool SingleTerms::is_number(const Use& use) const {
-  const NodeDef& node = *use.node;
-  if (!node.domain.empty()) return false;
-  if (one_of(node.op, {"Where", "Max", "Min", "Mul", "Div", "Pow", "Clip", "Pad", "Equal",
-                       "Greater", "GreaterOrEqual", "Less", "LessOrEqual"})) {
-    return true;
-  }
-  if (!one_of(node.op, {"Add", "Sub"}) || node.inputs.size() != 2) return false;
-  const auto other = is_product_.find(node.inputs[1 - use.input]);
-  return other != is_product_.end() && !other->second;
+  return both ? sine && cosine : sine || cosine;
 }
 
 }  // namespace ondine::graph

@@ -32,31 +32,17 @@ class Uses {
  public:
   explicit Uses(const GraphDef& graph) { collect(graph); }
 
+  // The nodes that read a value.
+  std::span<const Use> direct(std::string_view name) const;
   // The nodes that compute with a value, looking through operators for which only_moves() is true.
   std::vector<Use> of(std::string_view name) const;
-  // Whether both Sin and Cos, and nothing else, read the value or products with it.
-  bool gives_angles(std::string_view name) const;
+  // Whether Sin and Cos, and nothing else, read the value or products with it; `both` or any.
+  bool gives_angles(std::string_view name, bool both = true) const;
 
  private:
   void collect(const GraphDef& graph);
 
   std::map<std::string, std::vector<Use>, std::less<>> readers_;
-};
-
-// What tensors of one element are used for.
-class SingleTerms {
- public:
-  explicit SingleTerms(const GraphDef& graph);
-
-  // Whether every reader computes with the element as code does with a number: the other case of a
-  // Where, a bound, a factor, a term. False for the bias of a layer, and where a reader is unknown.
-  bool is_constant(std::string_view name) const;
-
- private:
-  bool is_number(const Use& use) const;
-
-  Uses uses_;
-  std::map<std::string, bool, std::less<>> is_product_;  // of the main graph's values
 };
 
 }  // namespace ondine::graph

@@ -51,6 +51,7 @@ RestoredBiases restore_zero_biases(ModelDef& model) {
   std::unordered_map<std::string_view, const Tensor*> weights;
   for (const InitializerDef& one : graph.initializers) weights.emplace(one.name, &one.value);
   std::vector<InitializerDef> added;
+  std::set<std::string> known;
   for (NodeDef& node : graph.nodes) {
     const auto weight = node.inputs.size() < 2 ? weights.end() : weights.find(node.inputs[1]);
     if (weight == weights.end()) continue;
@@ -62,9 +63,7 @@ RestoredBiases restore_zero_biases(ModelDef& model) {
     if (!candidates.contains(name) || names.contains(name)) continue;
     node.inputs.resize(2);
     node.inputs.push_back(name);
-    if (std::any_of(added.begin(), added.end(), [&](auto& one) { return one.name == name; })) {
-      continue;  // the layer runs more than once
-    }
+    if (!known.insert(name).second) continue;  // the layer runs more than once
     InitializerDef& bias = added.emplace_back();
     bias.name = name;
     bias.value = Tensor(weight->second->dtype(), Shape{*size});

@@ -9,6 +9,7 @@
 #include "core/message.h"
 #include "core/scalar.h"
 #include "graph/contract/opsets.h"
+#include "graph/record/record.h"
 #include "graph/training/prepare/parameters.h"
 #include "graph/training/prepare/renaming.h"
 #include "graph/training/prepare/writer.h"
@@ -16,6 +17,8 @@
 
 namespace ondine::graph {
 namespace {
+
+constexpr std::int64_t first_antialias = 18;  // ai.onnx whose Resize can widen its filter
 
 std::string text_of(const DimDef& dim) {
   if (const auto* size = std::get_if<std::int64_t>(&dim)) return std::to_string(*size);
@@ -119,7 +122,7 @@ class PreprocessWriter {
       fail(ErrorCode::mismatch, "nothing to preprocess in input ", describe(*input_));
     }
     front_.nodes.back().outputs = {result};
-    describe_in_metadata();
+    record();
     set_type();
     put_in_front(given, result);
   }
@@ -214,7 +217,7 @@ class PreprocessWriter {
         "preprocess.size",
         Tensor::of(Shape{2}, std::vector<std::int64_t>{size.height, size.width}));
     Attributes attributes{{"mode", std::string("linear")}};
-    if (opset_ >= 18) {
+    if (opset_ >= first_antialias) {
       attributes.emplace_back("antialias", std::int64_t{1});
       attributes.emplace_back("axes", std::vector<std::int64_t>{2, 3});
       return writer_.node("Resize", {value, "", "", target}, "preprocess.resize",
@@ -307,9 +310,8 @@ class PreprocessWriter {
               std::back_inserter(graph.initializers));
   }
 
-  void describe_in_metadata() {
-    std::string text =
-        cat(input_->name, ": ", options_->mel ? options_->mel->type : options_->type);
+  std::string description() const {
+    std::string text(to_string(options_->mel ? options_->mel->type : options_->type));
     const auto add = [&](const char* what, const std::vector<float>& numbers) {
       for (std::size_t i = 0; i < numbers.size(); ++i) {
         text += (i == 0 ? cat(" ", what, " ") : ":") + shortest(numbers[i]);
@@ -317,7 +319,6 @@ class PreprocessWriter {
     };
     if (options_->mel) {
       text += " " + describe_mel(*options_->mel);
-      model_->metadata.emplace_back("ondine.sample_rate", std::to_string(options_->mel->rate));
     } else if (is_image_) {
       text += options_->layout == Layout::nhwc ? " nhwc" : " nchw";
     }
@@ -327,12 +328,21 @@ class PreprocessWriter {
     if (options_->scale != 1) text += " scale " + fraction_text(options_->scale);
     add("mean", options_->mean);
     add("std", options_->deviation);
-    for (auto& [key, lines] : model_->metadata) {
-      if (key != "ondine.preprocess") continue;
-      lines += "\n" + text;
-      return;
+    return text;
+  }
+
+  void record() {
+    DataRecord record = read_record(model_->metadata);
+    DataRecord::Preprocessing one{input_->name, description(), {}, false};
+    if (!mel_ && options_->resize) {
+      one.resize = options_->resize;
+      one.antialias = opset_ >= first_antialias;
     }
-    model_->metadata.emplace_back("ondine.preprocess", std::move(text));
+    if (options_->mel) record.audio.rate = options_->mel->rate;
+    std::erase_if(record.preprocessing,
+                  [&](const auto& before) { return before.input == one.input; });
+    record.preprocessing.push_back(std::move(one));
+    write_record(model_->metadata, record);
   }
 
   ModelDef* model_;

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <unordered_map>
 
 #include "core/message.h"
 #include "graph/contract/opsets.h"
+#include "graph/training/prepare/initializers.h"
+#include "graph/training/prepare/paths.h"
 #include "graph/training/prepare/losses/pieces.h"
-#include "graph/training/prepare/parameters.h"
 #include "graph/training/prepare/uses.h"
 #include "graph/training/prepare/values.h"
 #include "graph/training/quantize/channels.h"
@@ -32,18 +34,6 @@ bool keeps_signs(const NodeDef& node) {
                           "Reshape", "Transpose", "Squeeze", "Unsqueeze", "Dropout", "Identity"});
 }
 
-bool is_not_negative(const Producers& producers, const GraphDef& graph, const std::string& value) {
-  const NodeDef* found = standard_producer(producers, value);
-  if (found == nullptr) return false;
-  const NodeDef& node = *found;
-  if (one_of(node.op, {"Relu", "Sigmoid", "Softmax", "HardSigmoid", "Abs", "Softplus"}))
-    return true;
-  if (node.op == "Clip" && node.inputs.size() > 1 && !node.inputs[1].empty()) {
-    return constant_number(graph, node.inputs[1]).value_or(-1) >= 0;
-  }
-  return keeps_signs(node) && is_not_negative(producers, graph, node.inputs[0]);
-}
-
 // The axis of the channels of a layer's weights.
 std::int64_t channel_axis(const NodeDef& node) {
   if (node.op == "Conv") return 0;
@@ -55,6 +45,9 @@ class Inserter {
   Inserter(ModelDef& model, QuantizedNetwork& network)
       : graph_(model.graph), network_(network), names_(model) {
     for (const ValueDef& input : graph_.inputs) inputs_.insert(input.name);
+    for (std::size_t i = 0; i < graph_.initializers.size(); ++i) {
+      index_.emplace(graph_.initializers[i].name, i);
+    }
   }
 
   void run() {
@@ -75,14 +68,56 @@ class Inserter {
   }
 
  private:
+  // The values of the given network, without the scales that are added.
+  const InitializerDef* given(const std::string& name) const {
+    const auto found = index_.find(name);
+    return found == index_.end() ? nullptr : &graph_.initializers[found->second];
+  }
+
+  // Each value is looked at once.
+  bool is_not_negative(const std::string& value) {
+    std::vector<std::string> moved;
+    std::string name = value;
+    std::optional<bool> result;
+    while (!result) {
+      const auto known = not_negative_.find(name);
+      if (known != not_negative_.end()) {
+        result = known->second;
+        break;
+      }
+      moved.push_back(name);
+      const NodeDef* node = standard_producer(producers_, name);
+      if (node != nullptr && keeps_signs(*node)) {
+        name = node->inputs[0];
+      } else {
+        result = node != nullptr && makes_no_negative(*node);
+      }
+    }
+    for (std::string& one : moved) not_negative_.emplace(std::move(one), *result);
+    return *result;
+  }
+
+  bool makes_no_negative(const NodeDef& node) const {
+    if (one_of(node.op, {"Relu", "Sigmoid", "Softmax", "HardSigmoid", "Abs", "Softplus"})) {
+      return true;
+    }
+    if (node.op != "Clip" || node.inputs.size() < 2 || node.inputs[1].empty()) return false;
+    const InitializerDef* low = given(node.inputs[1]);
+    const NodeDef* held = standard_producer(producers_, node.inputs[1]);
+    GraphDef bound;
+    if (low != nullptr) bound.initializers = {*low};
+    if (held != nullptr) bound.nodes = {*held};
+    return constant_number(bound, node.inputs[1]).value_or(-1) >= 0;
+  }
+
   bool is_layer(const NodeDef& node) const {
     if (!node.domain.empty() || !one_of(node.op, {"Conv", "Gemm", "MatMul"})) return false;
-    const InitializerDef* weight = find_initializer(graph_, node.inputs[1]);
+    const InitializerDef* weight = given(node.inputs[1]);
     if (weight == nullptr || inputs_.contains(weight->name)) return false;
     if (node.op == "Gemm" && integer_attribute(node, "transA", 0) != 0) return false;
     const std::size_t rank = weight->value.shape().rank();
     return weight->value.dtype() == DType::float32 && (node.op == "Conv" ? rank >= 3 : rank == 2) &&
-           find_initializer(graph_, node.inputs[0]) == nullptr;
+           given(node.inputs[0]) == nullptr;
   }
 
   std::string pair(const std::string& value, const std::string& scale, Tensor zero_point,
@@ -106,7 +141,7 @@ class Inserter {
   std::string quantized_activation(const std::string& value) {
     const auto [entry, added] = done_.try_emplace(value);
     if (!added) return entry->second;
-    const bool not_negative = is_not_negative(producers_, graph_, value);
+    const bool not_negative = is_not_negative(value);
     const double levels = not_negative ? unsigned_levels : signed_levels;
     const auto initial = static_cast<float>(initial_range / levels);
     const std::string scale = names_.fresh(value + ".scale");
@@ -122,7 +157,7 @@ class Inserter {
     const std::int64_t axis = channel_axis(node);
     const auto [entry, added] = done_.try_emplace(name + (axis == 0 ? "/0" : "/1"));
     if (!added) return entry->second;
-    const Tensor weight = find_initializer(graph_, name)->value;
+    const Tensor weight = given(name)->value;
     Tensor scales = weight_scales(weight, static_cast<std::size_t>(axis));
     const Shape shape = scales.shape();
     const std::string scale = names_.fresh(name + ".scale");
@@ -155,6 +190,8 @@ class Inserter {
   QuantizedNetwork& network_;
   Names names_;
   Strings inputs_;
+  std::unordered_map<std::string, std::size_t> index_;  // of the initializers of the network
+  std::unordered_map<std::string, bool> not_negative_;  // of values that were looked at
   Producers producers_;
   std::map<std::string, std::string> done_;
 };
@@ -219,14 +256,14 @@ std::string write_activation_scale(GraphWriter& writer, const std::string& value
 
 void write_weight_scales(GraphWriter& writer, const GraphDef& main, const QuantizedNetwork& network,
                          Properties& bindings) {
-  const Properties before = bindings;
+  const std::unordered_map<std::string, std::string> before(bindings.begin(), bindings.end());
+  const InitializerIndex initializers(main);
   for (const QuantizedNetwork::Weight& one : network.weights) {
-    const auto update = std::find_if(before.begin(), before.end(),
-                                     [&](const auto& each) { return each.first == one.weight; });
+    const auto update = before.find(one.weight);
     if (update == before.end()) continue;
     const std::string next = fitting_scale(writer, update->second, one.reduced,
                                            network.weight_levels, one.scale + ".next");
-    writer.output(next, find_initializer(main, one.scale)->value);
+    writer.output(next, initializers.find(one.scale)->value);
     bindings.emplace_back(one.scale, next);
   }
 }

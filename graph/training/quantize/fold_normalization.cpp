@@ -25,6 +25,9 @@ class Folder {
     }
     for (const ValueDef& output : graph.outputs) ++readers_[output.name];
     for (const ValueDef& input : graph.inputs) ++readers_[input.name];  // may be fed
+    for (std::size_t i = 0; i < graph.initializers.size(); ++i) {
+      index_.emplace(graph.initializers[i].name, i);
+    }
     for (NodeDef& node : graph.nodes) {
       if (is_standard(node, "Conv")) convolutions_[node.outputs[0]] = &node;
     }
@@ -45,10 +48,10 @@ class Folder {
     return shared(name);
   }
   InitializerDef* shared(const std::string& name) {
-    const auto found = std::find_if(graph_.initializers.begin(), graph_.initializers.end(),
-                                    [&](const InitializerDef& one) { return one.name == name; });
-    const bool fits = found != graph_.initializers.end() && found->value.dtype() == DType::float32;
-    return fits ? &*found : nullptr;
+    const auto found = index_.find(name);
+    if (found == index_.end()) return nullptr;
+    InitializerDef& one = graph_.initializers[found->second];
+    return one.value.dtype() == DType::float32 ? &one : nullptr;
   }
 
   void fold(const NodeDef& node) {
@@ -97,6 +100,7 @@ class Folder {
         while (readers_.contains(conv.inputs[2]) || shared(conv.inputs[2]) != nullptr) {
           conv.inputs[2] += "_";
         }
+        index_.emplace(conv.inputs[2], graph_.initializers.size());
         graph_.initializers.push_back({conv.inputs[2], std::move(new_bias), {}, {}});
       } else {
         shift->value = std::move(new_bias);
@@ -108,6 +112,7 @@ class Folder {
 
   GraphDef& graph_;
   std::map<std::string, int> readers_;
+  std::map<std::string, std::size_t> index_;  // of initializers
   std::map<std::string, NodeDef*> convolutions_;
   std::set<std::string> folded_;
 };

@@ -1,5 +1,6 @@
 // Depthwise convolutions of planes that fit a second cache: a task convolves all images of as many
 // channels as vectors have lanes.
+#include "core/stop.h"
 #include "kernels/conv/algorithms/depthwise.h"
 
 namespace ondine::math {
@@ -25,7 +26,24 @@ class DepthwiseChannelsConv final : public DepthwiseConv<T> {
       const Index c = task * table_.lanes;
       const ChannelBlock block{this->shape_.batch, std::min(table_.lanes, channels - c),
                                channels * in_, channels * out_};
-      run_block(block, this->from(args, 0, c), slot);
+      run_images(block, this->from(args, 0, c), slot);
+    });
+  }
+
+  // All images of the channels; some at a time where they do not share a result.
+  void run_images(const ChannelBlock& block, const ConvArgs<T>& args, std::byte* slot) const {
+    if (direction_ == ConvDirection::backward_weights) return run_block(block, args, slot);
+    const bool forward = direction_ == ConvDirection::forward;
+    const Index work = 1 + block.channels * taps_ * std::max(in_, out_) / 16;
+    for_pieces(block.images, work, [&](Index first, Index last) {
+      ConvArgs<T> part = args;
+      if (forward) {
+        part.x += first * block.x_image;
+      } else {
+        part.dy += first * block.y_image;
+      }
+      part.result += first * (forward ? block.y_image : block.x_image);
+      run_block({last - first, block.channels, block.x_image, block.y_image}, part, slot);
     });
   }
 

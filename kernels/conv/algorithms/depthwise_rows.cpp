@@ -1,5 +1,6 @@
 // Depthwise convolutions plane by plane: depthwise_3x3 for the usual windows, depthwise_rows for
 // any.
+#include "core/stop.h"
 #include "kernels/conv/algorithms/depthwise.h"
 
 namespace ondine::math {
@@ -40,18 +41,15 @@ class DepthwiseRowsConv final : public DepthwiseConv<T> {
     for (Index image = 0; image < b.images; ++image) {
       for (Index c = 0; c < b.channels; ++c) {
         const Index x = image * b.x_image + c * in_, y = image * b.y_image + c * out_;
-        const T* const w = args.w + c * taps_;
-        const T bias = args.bias ? args.bias[c] : T{0};
-        switch (direction_) {
-          case ConvDirection::forward:
-            table_.forward(plane_, args.x + x, w, bias, this->activation_, args.result + y, slot);
-            break;
-          case ConvDirection::backward_data:
-            table_.backward_data(plane_, args.dy + y, w, bias, args.result + x, slot);
-            break;
-          case ConvDirection::backward_weights:
-            table_.backward_weights(plane_, args.x + x, args.dy + y, args.result + c * taps_, slot);
+        if (direction_ == ConvDirection::backward_weights) {
+          checkpoint(out_ * taps_ / 8);
+          table_.backward_weights(plane_, args.x + x, args.dy + y, args.result + c * taps_, slot);
+          continue;
         }
+        const bool forward = direction_ == ConvDirection::forward;
+        convolve(forward ? args.x + x : nullptr, forward ? nullptr : args.dy + y,
+                 args.w + c * taps_, args.bias ? args.bias[c] : T{0},
+                 args.result + (forward ? y : x), slot);
       }
     }
   }
@@ -67,12 +65,27 @@ class DepthwiseRowsConv final : public DepthwiseConv<T> {
     const Index channel = i / layers_ % this->shape_.groups;
     const T* const w = args.w + channel * taps_;
     const T bias = args.bias ? args.bias[channel] : T{0};
-    if (direction_ == ConvDirection::forward) {
-      table_.forward(plane_, args.x + i * in_, w, bias, this->activation_, args.result + i * out_,
-                     slot);
-    } else {
-      table_.backward_data(plane_, args.dy + i * out_, w, bias, args.result + i * in_, slot);
-    }
+    convolve(args.x ? args.x + i * in_ : nullptr, args.dy ? args.dy + i * out_ : nullptr, w, bias,
+             args.result + i * (direction_ == ConvDirection::forward ? out_ : in_), slot);
+  }
+
+  // A plane, forward or backward to x, in bands of rows of the result with checkpoints between.
+  void convolve(const T* x, const T* dy, const T* w, T bias, T* result, std::byte* slot) const {
+    const bool forward = direction_ == ConvDirection::forward;
+    const Index width = forward ? plane_.out_w : plane_.in_w;
+    for_pieces(
+        forward ? plane_.out_h : plane_.in_h, 1 + width * taps_ / 64, [&](Index first, Index last) {
+          ConvPlane band = plane_;
+          if (forward) {
+            band.out_h = last - first;
+            band.pad_h -= first * plane_.stride_h;
+            table_.forward(band, x, w, bias, this->activation_, result + first * width, slot);
+          } else {
+            band.in_h = last - first;
+            band.pad_h += first;
+            table_.backward_data(band, dy, w, bias, result + first * width, slot);
+          }
+        });
   }
 
   void backward_weights(const ConvArgs<T>& args, Index channel, std::byte* slot) const {
@@ -81,6 +94,7 @@ class DepthwiseRowsConv final : public DepthwiseConv<T> {
     for (Index image = 0; image < this->shape_.batch; ++image) {
       for (Index layer = 0; layer < layers_; ++layer) {
         const Index i = (image * this->shape_.groups + channel) * layers_ + layer;
+        checkpoint(out_ * taps_ / 8);
         table_.backward_weights(plane_, args.x + i * in_, args.dy + i * out_, dw, slot);
       }
     }

@@ -1,5 +1,6 @@
 // Windows of stride 1 over few channels, or groups of few channels, computed from copies of the
 // planes with zeros around them.
+#include "core/stop.h"
 #include "kernels/conv/algorithms/directed_shape.h"
 
 namespace ondine::math {
@@ -11,6 +12,7 @@ constexpr Index max_copy_bytes = 48 * 1024;      // of an image
 constexpr Index max_group_bytes = 160 * 1024;    // of a copy of a group
 constexpr Index max_gradient_bytes = 64 * 1024;  // of the copies at a time
 constexpr Index task_work = Index{1} << 19;      // multiplications
+constexpr Index most_work = Index{1} << 27;      // multiplications between two checkpoints
 constexpr Index max_shards = 4;
 constexpr Index min_width = 8;  // of a result
 constexpr Index min_group_width = 5;
@@ -51,9 +53,19 @@ class DirectConv final : public ConvAlgorithm<T> {
       T* const copy = reinterpret_cast<T*>(slot);
       const Index group = task % groups;
       direct_.copy(plane_, d_.inner, source + task * d_.source_image(), copy);
-      direct_.forward(plane_, d_.inner, d_.outer, copy, panels + group * panels_,
-                      args.bias ? args.bias + group * d_.outer : nullptr, this->activation_,
-                      args.result + task * d_.result_image());
+      const T* const bias = args.bias ? args.bias + group * d_.outer : nullptr;
+      const Index row = d_.inner * taps_;  // weights of a channel
+      const Index plane = volume(d_.out);
+      // In whole panels.
+      const Index most =
+          std::max<Index>(1, most_work / (row * plane * direct_.rows)) * direct_.rows;
+      for (Index first = 0; first < d_.outer; first += most) {
+        const Index channels = std::min(most, d_.outer - first);
+        checkpoint(channels * row * plane / 8);
+        direct_.forward(plane_, d_.inner, channels, copy, panels + group * panels_ + first * row,
+                        bias ? bias + first : nullptr, this->activation_,
+                        args.result + task * d_.result_image() + first * plane);
+      }
     });
   }
 
@@ -114,6 +126,7 @@ class DirectConvWeights final : public ConvAlgorithm<T> {
         direct_.copy_dy(plane_, s.out_channels, args.dy + (image + i) * dy_image,
                         dy_copies + i * dy_copy_);
       }
+      checkpoint(count * weights_ * volume(s.out) / 8);
       direct_.weight_sums(plane_, s.in_channels, s.out_channels, count, copies, dy_copies, sums);
     }
   }

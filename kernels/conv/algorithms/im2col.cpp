@@ -8,6 +8,7 @@
 //                     columns of dw and adds all images in order
 // Images of few positions are joined: weights are packed, and sums read, once for all of them.
 // The number of threads changes no bit.
+#include "core/stop.h"
 #include "kernels/conv/algorithms/algorithm.h"
 #include "kernels/conv/algorithms/plane_rows.h"
 
@@ -15,6 +16,29 @@ namespace ondine::math {
 namespace {
 
 using Index = std::int64_t;
+
+// Runs a product in blocks of which none takes long, with a checkpoint before each.
+template <class T>
+void run_checked(const GemmKernels<T>& gemm, const GemmCall<T>& whole, void* scratch) {
+  constexpr Index most = Index{1} << 27;  // multiplications
+  // Columns that are packed stay together.
+  const Index columns =
+      whole.b_packed ? whole.n : std::min(whole.n, std::max<Index>(64, most / (256 * whole.k)));
+  const Index rows = std::min(whole.m, std::max<Index>(64, most / (columns * whole.k) / 64 * 64));
+  for (Index i = 0; i < whole.m; i += rows) {
+    for (Index j = 0; j < whole.n; j += columns) {
+      GemmCall<T> call = whole;
+      call.m = std::min(rows, whole.m - i);
+      call.n = std::min(columns, whole.n - j);
+      call.a += i * whole.a_row;
+      call.b += j * whole.b_col;
+      call.c += i * whole.ldc + j;
+      if (call.row_bias) call.row_bias += i;
+      checkpoint(call.m * call.n * call.k / 16);
+      gemm.run(call, scratch);
+    }
+  }
+}
 
 struct BlockLimits {
   Index rows, positions;
@@ -56,7 +80,13 @@ class Im2colConv final : public ConvAlgorithm<T> {
     rows_ = even_chunk(out_group_, 512);
     row_blocks_ = divide_up(out_group_, rows_);
     join_images();
-    tile_ = round_up(even_chunk(images_ * out_plane_, limits.positions), limits.unit);
+    // Few positions of windows that have very many taps, which are gathered without a checkpoint.
+    constexpr Index most = Index{1} << 22;
+    const Index fitting =
+        std::max(limits.unit, most / (channels_ * taps_) / limits.unit * limits.unit);
+    images_ = std::min(images_, std::max<Index>(1, fitting / out_plane_));
+    tile_ = round_up(even_chunk(images_ * out_plane_, std::min(limits.positions, fitting)),
+                     limits.unit);
     tiles_ = divide_up(images_ * out_plane_, tile_);
     set_tasks();
     const Index columns = channels_ * taps_ * tile_ + (packs_ ? 64 : 0);
@@ -196,6 +226,7 @@ class Im2colConv final : public ConvAlgorithm<T> {
     for (Index channel = 0; channel < in_group_; channel += channels_) {
       const Index count = std::min(channels_, in_group_ - channel);
       const bool done = channel + count == in_group_;
+      checkpoint(count * taps_ * (last - first));
       this->set_.im2col->gather(block(count, first, last, packs_ ? this->set_.gemm->nr : tile_),
                                 args.x + x_offset(image, group, channel), columns);
       auto call = product(rows_, count, last - first);
@@ -205,7 +236,7 @@ class Im2colConv final : public ConvAlgorithm<T> {
       call.beta = channel == 0 ? T{0} : T{1};
       call.row_bias = done && args.bias ? args.bias + group * out_group_ : nullptr;
       call.activation = done ? this->activation_ : Activation::none;
-      this->set_.gemm->run(call, slot + columns_bytes_ + joined_bytes_);
+      run_checked(*this->set_.gemm, call, slot + columns_bytes_ + joined_bytes_);
     }
     if (images_ > 1) part_rows(y_rows(images), joined_of(slot), 0, out_group_, y);
   }
@@ -234,7 +265,8 @@ class Im2colConv final : public ConvAlgorithm<T> {
       call.a = args.w + group * out_group_ * depth_ + channel * taps_;
       call.b = dy + first;
       call.c = columns;
-      this->set_.gemm->run(call, slot + columns_bytes_ + joined_bytes_);
+      run_checked(*this->set_.gemm, call, slot + columns_bytes_ + joined_bytes_);
+      checkpoint(count * taps_ * (last - first));
       this->set_.im2col->scatter(block(count, first, last, tile_), columns, dx);
     }
   }
@@ -258,12 +290,13 @@ class Im2colConv final : public ConvAlgorithm<T> {
       for (Index first = 0; first < images * out_plane_; first += tile_) {
         const Index last = std::min(images * out_plane_, first + tile_);
         auto call = product(rows, count, last - first);
+        checkpoint(count * taps_ * (last - first));
         this->set_.im2col->gather(block(count, first, last, tile_), x, columns);
         call.a = dy + first;
         call.b = columns;
         call.c = dw;
         call.beta = image == 0 && first == 0 ? T{0} : T{1};
-        this->set_.gemm->run(call, slot + columns_bytes_ + joined_bytes_);
+        run_checked(*this->set_.gemm, call, slot + columns_bytes_ + joined_bytes_);
       }
     }
   }

@@ -13,9 +13,16 @@ class MaxLines final : public MaxPool<T> {
     const PoolColumn column{s.in[1],       s.out[1], s.kernel[1], s.stride[1],
                             s.dilation[1], s.pad[1], s.in[2],     s.out[2]};
     this->for_planes(pool, [&](std::int64_t i) {
-      for_parts(s, [&](std::int64_t from, const PoolRow& row) {
-        this->set_.pool->max_plane(row, column, args.x + i * this->in_plane(),
-                                   args.result + i * this->out_plane() + from);
+      for_parts(s, joined_columns, [&](std::int64_t from, const PoolRow& row) {
+        const std::int64_t lines = std::min(column.kernel, column.in_h) + row.kernel;
+        const std::int64_t work = lines * (row.out_w + pool_padding);
+        for_pieces(column.out_h, work, [&](std::int64_t first, std::int64_t last) {
+          PoolColumn part = column;
+          part.out_h = last - first;
+          part.pad -= first * column.stride;
+          this->set_.pool->max_plane(row, part, args.x + i * this->in_plane(),
+                                     args.result + i * this->out_plane() + first * s.out[2] + from);
+        });
       });
     });
   }

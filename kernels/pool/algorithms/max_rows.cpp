@@ -16,7 +16,9 @@ struct Maxima {
     std::fill(best, best + n, -std::numeric_limits<T>::infinity());
     if (positions) std::fill(code, code + n, none);
     for_rows_at(s, od, oh, [&](std::int64_t offset) {
-      kernels.max_line(row, plane + offset, offset, best, positions ? code : nullptr);
+      for_taps(row, [&](const PoolRow& part) {
+        kernels.max_line(part, plane + offset, offset, best, positions ? code : nullptr);
+      });
     });
     for (std::int64_t j = 0; positions && j < row.out_w; ++j) {
       if (code[j] == none) code[j] = static_cast<PoolCode<T>>(first_inside(s, row, od, oh, j));
@@ -35,6 +37,7 @@ struct Maxima {
                                    std::int64_t oh, std::int64_t j) {
     std::int64_t first = -1;
     for_rows_at(s, od, oh, [&](std::int64_t offset) {
+      checkpoint(1);
       for (std::int64_t k = 0; first < 0 && k < row.kernel; ++k) {
         const std::int64_t column = j * row.stride + k * row.dilation - row.pad;
         if (column >= 0 && column < row.in_w) first = offset + column;
@@ -56,7 +59,7 @@ class MaxRows final : public MaxPool<T> {
     this->for_planes(pool, [&](std::int64_t i) {
       Maxima<T> maxima;
       for_output_rows(s, [&](std::int64_t od, std::int64_t oh, std::int64_t output) {
-        for_parts(s, [&](std::int64_t from, const PoolRow& row) {
+        for_parts(s, part_columns, [&](std::int64_t from, const PoolRow& row) {
           const std::int64_t at = i * out + output + from;
           maxima.find(s, row, od, oh, args.x + i * in, indices, *this->set_.pool);
           std::copy(maxima.best, maxima.best + row.out_w, args.result + at);

@@ -30,10 +30,12 @@ class MaxScatter final : public PoolAlgorithm<T> {
   template <class Place>
   static void add(T* plane, std::int64_t in, const T* dy, const std::int64_t* indices,
                   std::int64_t out, std::int64_t first, Place&& place) {
-    for (std::int64_t o = 0; o < out; ++o) {
-      const std::int64_t at = indices[o] - first;
-      if (at >= 0 && at < in) plane[place(at)] += dy[o];
-    }
+    for_pieces(out, 4, [&](std::int64_t from, std::int64_t to) {
+      for (std::int64_t o = from; o < to; ++o) {
+        const std::int64_t at = indices[o] - first;
+        if (at >= 0 && at < in) plane[place(at)] += dy[o];
+      }
+    });
   }
 };
 

@@ -14,10 +14,11 @@ class SumLines final : public PoolAlgorithm<T> {
       const T* const plane = args.x + i * this->in_plane();
       T* const y = args.result + i * this->out_plane();
       alignas(64) T sums[pool_outputs + pool_padding];
-      for_parts(s, [&](std::int64_t from, const PoolRow& row) {
+      for_parts(s, joined_columns, [&](std::int64_t from, const PoolRow& row) {
         const WindowCounts<T> counts(this->desc_, from, row.out_w);
         for_output_rows(s, [&](std::int64_t od, std::int64_t oh, std::int64_t output) {
           const Lines lines = lines_at(s, oh);
+          checkpoint((lines.count + row.kernel) * (row.out_w + pool_padding));
           if (lines.count > 0 && row.kernel > 0) {
             this->set_.pool->sum_window(row, plane + lines.first, lines.step, lines.count, sums);
           } else {

@@ -13,12 +13,14 @@ class SumRows final : public PoolAlgorithm<T> {
     const PoolShape& s = this->desc_.shape;
     this->for_planes(pool, [&](std::int64_t i) {
       alignas(64) T sums[pool_outputs + pool_padding];
-      for_parts(s, [&](std::int64_t from, const PoolRow& row) {
+      for_parts(s, part_columns, [&](std::int64_t from, const PoolRow& row) {
         const WindowCounts<T> counts(this->desc_, from, row.out_w);
         for_output_rows(s, [&](std::int64_t od, std::int64_t oh, std::int64_t output) {
           std::fill_n(sums, row.out_w + pool_padding, T{0});
           for_rows_at(s, od, oh, [&](std::int64_t offset) {
-            this->set_.pool->sum_line(row, args.x + i * this->in_plane() + offset, sums);
+            for_taps(row, [&](const PoolRow& part) {
+              this->set_.pool->sum_line(part, args.x + i * this->in_plane() + offset, sums);
+            });
           });
           counts.divide(od, oh, sums, args.result + i * this->out_plane() + output + from);
         });
@@ -38,12 +40,14 @@ class SpreadRows final : public PoolAlgorithm<T> {
       T* const dx = args.result + i * in;
       std::fill_n(dx, in, T{0});
       T shares[pool_outputs];
-      for_parts(s, [&](std::int64_t from, const PoolRow& row) {
+      for_parts(s, part_columns, [&](std::int64_t from, const PoolRow& row) {
         const WindowCounts<T> counts(this->desc_, from, row.out_w);
         for_output_rows(s, [&](std::int64_t od, std::int64_t oh, std::int64_t output) {
           counts.divide(od, oh, args.dy + i * this->out_plane() + output + from, shares);
           for_rows_at(s, od, oh, [&](std::int64_t offset) {
-            this->set_.pool->spread_line(row, shares, dx + offset);
+            for_taps(row, [&](const PoolRow& part) {
+              this->set_.pool->spread_line(part, shares, dx + offset);
+            });
           });
         });
       });

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/stop.h"
 #include "kernels/common/grain.h"
 #include "kernels/pool/algorithms/algorithms.h"
 #include "kernels/simd/pool/pool_table.h"
@@ -52,11 +53,15 @@ void for_output_rows(const PoolShape& s, Body&& body) {
   }
 }
 
+// Columns between the first and the last window of a part. Windows far apart have no taps in
+// common.
+inline constexpr std::int64_t part_columns = 65'536;
+inline constexpr std::int64_t joined_columns = pool_span - pool_span / 4;
+
 // Long output rows are worked on in parts: body(first output, row whose outputs start there).
 template <class Body>
-void for_parts(const PoolShape& s, Body&& body) {
-  // Windows far apart have no taps in common.
-  const std::int64_t most = std::clamp<std::int64_t>(65'536 / s.stride[2], 1, pool_outputs);
+void for_parts(const PoolShape& s, std::int64_t columns, Body&& body) {
+  const std::int64_t most = std::clamp<std::int64_t>(columns / s.stride[2], 1, pool_outputs);
   for (std::int64_t from = 0; from < s.out[2]; from += most) {
     const std::int64_t count = std::min(most, s.out[2] - from);
     const std::int64_t start = from * s.stride[2] - s.pad[2];
@@ -65,6 +70,17 @@ void for_parts(const PoolShape& s, Body&& body) {
     body(from, PoolRow{s.in[2], count, taps.last - taps.first, s.stride[2], s.dilation[2],
                        -start - taps.first * s.dilation[2]});
   }
+}
+
+// body(row with some of the taps) for parts of a row's windows, in the order of the taps.
+template <class Body>
+void for_taps(const PoolRow& row, Body&& body) {
+  for_pieces(row.kernel, row.out_w, [&](std::int64_t first, std::int64_t last) {
+    PoolRow part = row;
+    part.kernel = last - first;
+    part.pad -= first * row.dilation;
+    body(part);
+  });
 }
 
 inline std::int64_t pool_grain(const PoolShape& s) {
@@ -78,8 +94,9 @@ inline std::int64_t pool_grain(const PoolShape& s) {
 
 // Whether lines of windows can be joined at once (PoolKernels::max_plane and sum_window).
 inline bool has_joined_lines(const PoolShape& s) {
-  return s.kernel[0] == 1 && s.in[0] == 1 && s.out[0] == 1 && s.pad[0] == 0 && s.stride[2] <= 2 &&
-         s.kernel[2] <= pool_span / 4 && s.dilation[2] <= pool_span / (4 * s.kernel[2]);
+  return s.kernel[0] == 1 && s.in[0] == 1 && s.out[0] == 1 && s.pad[0] == 0 &&
+         s.stride[2] <= pool_joined_stride && s.kernel[2] <= pool_span / 4 &&
+         s.dilation[2] <= pool_span / (4 * s.kernel[2]);
 }
 
 // The lines that lie inside of the windows at output row oh: the offset of the first, the distance

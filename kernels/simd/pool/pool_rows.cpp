@@ -145,10 +145,27 @@ ONDINE_INLINE Vec<T> max_of(const Vec<T>& a, const Vec<T>& b) {
   return ((b > a) | (b != b)) ? b : a;
 }
 
-template <class T, int... I>
-ONDINE_INLINE Vec<T> load_even(const T* p, std::integer_sequence<int, I...>) {
+// Lane i of v, or of `next`, vector `at` of those from which every Stride-th element is taken.
+template <class T, int Stride, int At, int... I>
+ONDINE_INLINE Vec<T> take_strided(const Vec<T>& v, const Vec<T>& next,
+                                  std::integer_sequence<int, I...>) {
   constexpr int L = lanes<T>;
-  return __builtin_shufflevector(load(p), load(p + L), (2 * I)...);
+  return __builtin_shufflevector(v, next, (I * Stride / L == At ? L + I * Stride % L : I)...);
+}
+
+// p[0], p[Stride], ...; reads Stride whole vectors.
+template <class T, int Stride, int... At>
+ONDINE_INLINE Vec<T> load_strided(const T* p, std::integer_sequence<int, At...>) {
+  constexpr int L = lanes<T>;
+  constexpr auto every = std::make_integer_sequence<int, L>();
+  Vec<T> v{};
+  ((v = take_strided<T, Stride, At>(v, load(p + At * L), every)), ...);
+  return v;
+}
+template <class T, int Stride>
+ONDINE_INLINE Vec<T> load_strided(const T* p) {
+  if constexpr (Stride == 1) return load(p);
+  return load_strided<T, Stride>(p, std::make_integer_sequence<int, Stride>());
 }
 
 // Columns under a row of windows.
@@ -157,7 +174,7 @@ ONDINE_INLINE N span_of(const PoolRow& r) {
 }
 
 // line[i] = the lines from `first` on, `step` apart, joined at column i - pad; `outside` stands for
-// padding. Writes up to 3 vectors past the span.
+// padding. Writes up to stride + 1 vectors past the span.
 template <class T, class Join>
 ONDINE_INLINE void join_lines(const PoolRow& r, const T* first, N step, N lines, T outside, T* line,
                               Join&& join) {
@@ -175,21 +192,18 @@ ONDINE_INLINE void join_lines(const PoolRow& r, const T* first, N step, N lines,
   N i = begin;
   for (; i + L <= end; i += L) column(i, [](const T* p) { return load(p); });
   if (i < end) column(i, [rest = end - i](const T* p) { return load_n(p, rest); });
-  for (N rest = end; rest < span + 2 * L; rest += L) store(line + rest, broadcast(outside));
+  for (N rest = end; rest < span + r.stride * L; rest += L) store(line + rest, broadcast(outside));
 }
 
-// y = the taps of each window joined.
-template <class T, class Join>
-ONDINE_INLINE void join_taps(const PoolRow& r, const T* line, T* y, Join&& join) {
+template <class T, int Stride, class Join>
+ONDINE_INLINE void join_strided(const PoolRow& r, const T* line, T* y, Join&& join) {
   constexpr int L = lanes<T>;
-  constexpr auto every = std::make_integer_sequence<int, L>();
   for (N j = 0; j < r.out_w; j += L) {
-    const T* const from = line + j * r.stride;
-    const auto tap = [&](N k) __attribute__((always_inline)) {
-      return r.stride == 1 ? load(from + k * r.dilation) : load_even(from + k * r.dilation, every);
-    };
-    Vec<T> total = tap(0);
-    for (N k = 1; k < r.kernel; ++k) total = join(total, tap(k));
+    const T* const from = line + j * Stride;
+    Vec<T> total = load_strided<T, Stride>(from);
+    for (N k = 1; k < r.kernel; ++k) {
+      total = join(total, load_strided<T, Stride>(from + k * r.dilation));
+    }
     if (r.out_w - j >= L) {
       store(y + j, total);
     } else {
@@ -198,17 +212,27 @@ ONDINE_INLINE void join_taps(const PoolRow& r, const T* line, T* y, Join&& join)
   }
 }
 
+// y = the taps of each window joined.
+template <class T, class Join>
+ONDINE_INLINE void join_taps(const PoolRow& r, const T* line, T* y, Join&& join) {
+  static_assert(pool_joined_stride == 4);
+  if (r.stride == 1) return join_strided<T, 1>(r, line, y, join);
+  if (r.stride == 2) return join_strided<T, 2>(r, line, y, join);
+  if (r.stride == 3) return join_strided<T, 3>(r, line, y, join);
+  join_strided<T, 4>(r, line, y, join);
+}
+
 // Lines first, of as many rows of windows as fit: what was just stored is not read at once.
 template <class T>
 void max_plane(const PoolRow& r, const PoolColumn& c, const T* plane, T* y) {
   constexpr int L = lanes<T>;
-  constexpr N space = 2 * (pool_span + 3 * L);
+  constexpr N space = 2 * (pool_span + (pool_joined_stride + 1) * L);
   alignas(64) T joined[space];
   const T lowest = -static_cast<T>(__builtin_inff());
   const auto join = [](const Vec<T>& a, const Vec<T>& b) __attribute__((always_inline)) {
     return max_of<T>(a, b);
   };
-  const N pitch = span_of(r) + 3 * L;
+  const N pitch = span_of(r) + (r.stride + 1) * L;
   const N band = space / pitch;
   for (N from = 0; from < c.out_h; from += band) {
     const N rows = min(band, c.out_h - from);
@@ -228,7 +252,7 @@ void max_plane(const PoolRow& r, const PoolColumn& c, const T* plane, T* y) {
 
 template <class T>
 void sum_window(const PoolRow& r, const T* first, N step, N lines, T* y) {
-  alignas(64) T line[pool_span + 3 * lanes<T>];
+  alignas(64) T line[pool_span + (pool_joined_stride + 1) * lanes<T>];
   const auto join = [](const Vec<T>& a, const Vec<T>& b) __attribute__((always_inline)) {
     return a + b;
   };

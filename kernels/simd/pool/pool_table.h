@@ -19,6 +19,7 @@ struct PoolColumn {
 inline constexpr std::int64_t pool_outputs = 256;
 inline constexpr std::int64_t pool_padding = 16;
 inline constexpr std::int64_t pool_span = 1024;
+inline constexpr std::int64_t pool_joined_stride = 4;  // of lines that are joined, at most
 template <class T>
 using PoolCode = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
 
@@ -40,9 +41,9 @@ struct PoolKernels {
                    PoolCode<T>* code);
   void (*sum_line)(const PoolRow& row, const T* line, T* sums);   // sums += taps
   void (*spread_line)(const PoolRow& row, const T* dy, T* line);  // taps += dy
-  // Rows of stride 1 or 2 and a span of at most pool_span columns. The maxima of all windows of a
-  // plane (of zeros of both signs any), each of which has an element inside, and the sums of a row
-  // of windows whose lines lie `step` apart.
+  // Rows of a stride up to pool_joined_stride and a span of at most pool_span columns. The maxima
+  // of all windows of a plane (of zeros of both signs any), each of which has an element inside,
+  // and the sums of a row of windows whose lines lie `step` apart.
   void (*max_plane)(const PoolRow& row, const PoolColumn& column, const T* plane, T* y);
   void (*sum_window)(const PoolRow& row, const T* first, std::int64_t step, std::int64_t lines,
                      T* y);

@@ -178,6 +178,50 @@ TEST_CASE("Gradient holds no tensor that depends on another one that it names") 
   expect(model, "names 'b' in zs, which depends on 'w' in xs");
 }
 
+TEST_CASE("Gradient differentiates by no tensor that one it holds generates") {
+  auto model = sample_training_model();
+  model.graph.nodes = {node("Relu", {"x"}, {"r"}), node("Mul", {"r", "w"}, {"h"}),
+                       node("Relu", {"h"}, {"y"})};
+  auto& gradient = model.training[0].algorithm->nodes[0];
+  gradient.inputs = {"h", "x"};
+  gradient.attributes = xs_y({"h"}, "y");
+  gradient.attributes.push_back({"zs", std::vector<std::string>{"x"}});
+  expect(model, "names 'h' in xs, which depends on 'x' in zs");
+  // The same tensor where the held one comes from elsewhere.
+  gradient.inputs = {"h", "c"};
+  model.graph.initializers.push_back(initializer("c", {1}));
+  gradient.attributes[1] = {"zs", std::vector<std::string>{"c"}};
+  CHECK(findings_of(model) == "");
+}
+
+TEST_CASE("Gradient's tensors depend on each other through functions as their bodies say") {
+  auto model = sample_training_model();
+  model.opsets.push_back({"local", 1});
+  graph::FunctionDef inner;
+  inner.name = "Second";
+  inner.domain = "local";
+  inner.opsets = model.opsets;
+  inner.inputs = {"p", "q"};
+  inner.outputs = {"o"};
+  inner.nodes = {node("Relu", {"q"}, {"o"})};
+  graph::FunctionDef outer = inner;
+  outer.name = "Both";
+  outer.outputs = {"one", "two"};
+  outer.nodes = {node("Second", {"p", "q"}, {"one"}, {}, "local"),
+                 node("Second", {"q", "p"}, {"two"}, {}, "local")};
+  model.functions = {inner, outer};
+  model.graph.nodes = {node("Both", {"x", "w"}, {"of_w", "of_x"}, {}, "local"),
+                       node("Add", {"of_w", "of_x"}, {"y"})};
+  auto& gradient = model.training[0].algorithm->nodes[0];
+  const auto by = [&](const std::string& x) {
+    gradient.inputs = {"w", x};
+    gradient.attributes = xs_y({"w", x}, "y");
+    return findings_of(model);
+  };
+  CHECK_THAT(by("of_w"), Catch::Contains("names 'of_w' in xs, which depends on 'w'"));
+  CHECK(by("of_x") == "");
+}
+
 TEST_CASE("Gradient's tensors depend on each other through branches too") {
   auto model = sample_training_model();
   graph::GraphDef branch;

@@ -71,3 +71,16 @@ TEST_CASE("strings that an operator creates are charged until their last copy go
   copy = Value();
   CHECK(budget->used() == 0);
 }
+
+TEST_CASE("strings made of a sequence are charged, elements that it hands on are not") {
+  const auto budget = std::make_shared<MemoryBudget>(std::uint64_t{1} << 20);
+  const Tensor held = texts({std::string(1000, 'x')});
+  const std::vector<Value> inputs{Value::sequence({held}),
+                                  Value::optional(Value::sequence({held}))};
+  std::vector<Value> handed_on{held};
+  graph::charge_new_text(inputs, handed_on, budget);
+  CHECK(budget->used() == 0);
+  std::vector<Value> joined{texts({std::string(1000, 'x')})};
+  graph::charge_new_text(inputs, joined, budget);
+  CHECK(budget->used() >= 1000);
+}

@@ -126,6 +126,21 @@ TEST_CASE("a result of just as many bytes as may be folded is, one more is not")
   }
 }
 
+TEST_CASE("strings count with their contents among the bytes that may be folded") {
+  const auto folds = [](std::uint64_t most, std::size_t length) {
+    PassContext context;
+    context.fold_bytes = most;
+    context.evaluate = [=](const Node&, const Graph&) {
+      return std::vector{Tensor::of<std::string>({1}, {std::string(length, 'a')})};
+    };
+    ToyGraph toy;
+    const Val text = toy.builder.constant(Tensor::of<std::string>({1}, {"a"}));
+    toy.output(toy.builder.node("Plus", {text, text}));
+    return toy.run(fold_constants, context);
+  };
+  CHECK((folds(100, 1) && !folds(31, 1) && folds(2000, 1000) && !folds(1000, 1000)));
+}
+
 // Takes the dims that its second input holds.
 const OpDef toy_reshape{.name = "Reshape",
                         .infer =

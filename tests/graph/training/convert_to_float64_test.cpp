@@ -153,3 +153,23 @@ TEST_CASE("scales of Resize and Upsample stay floats by a Cast before the node")
   CHECK(nodes(node("Resize", {"x", "roi", "scales"}, {"y"}, {}, "org.example")).size() == 1);
   CHECK(nodes(node("Add", {"x", "y", "z"}, {"w"})).size() == 1);
 }
+
+TEST_CASE("a Constant whose number the call of its function gives is cast") {
+  for (const char* name : {"value_float", "value_floats"}) {
+    NodeDef constant = node("Constant", {}, {"c"});
+    Attribute& number = constant.attributes.emplace_back();
+    number.name = name;
+    number.kind = AttributeKind::real;
+    number.ref = std::string("given");
+    ModelDef model = sample_function_model();
+    model.functions[0].nodes = {constant};
+    convert_to_float64(model);
+    const auto& nodes = model.functions[0].nodes;
+    REQUIRE(nodes.size() == 2);
+    CHECK(*nodes[0].attributes[0].ref == "given");
+    CHECK(nodes[1].op == "Cast");
+    CHECK(nodes[1].inputs == nodes[0].outputs);
+    CHECK(nodes[1].outputs == std::vector<std::string>{"c"});
+    CHECK(type_of(nodes[1], "to") == static_cast<std::int64_t>(DType::float64));
+  }
+}

@@ -1,6 +1,7 @@
 // Training models as inference models of their derivatives.
 #include "graph/training/derivative_model.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 #include "graph/print/print.h"
@@ -77,4 +78,35 @@ TEST_CASE("a model without this algorithm has no derivatives") {
   model.training[0].algorithm.reset();
   CHECK_THROWS_WITH(derivative_model(model, 0),
                     Catch::Contains("the model has no training algorithm 0"));
+}
+
+TEST_CASE("what a Gradient names without reading it stays in the model") {
+  ModelDef model = sample_training_model();
+  GraphDef& step = *model.training[0].algorithm;
+  const auto gradient = [](const std::string& x, const std::string& y, const std::string& output) {
+    return node("Gradient", {x}, {output}, {{"xs", std::vector<std::string>{x}}, {"y", y}},
+                training_domain);
+  };
+  step.nodes = {node("Tanh", {"y"}, {"inner"}), gradient("x", "inner", "dx"),
+                node("Mul", {"dx", "dx"}, {"outer"}), gradient("w", "outer", "dw"),
+                node("Sub", {"w", "dw"}, {"w_new"})};
+  const DerivativeModel made = derivative_model(model, 0);
+  const auto& nodes = made.model.graph.nodes;
+  CHECK(std::any_of(nodes.begin(), nodes.end(), [](const auto& one) { return one.op == "Tanh"; }));
+  REQUIRE(made.outputs.size() == 1);
+  CHECK(made.outputs[0].gradient == "dw");
+}
+
+TEST_CASE("attributes of a Gradient that are of another kind are named") {
+  for (const auto& [attribute, data] :
+       {std::pair<std::string, Attribute::Data>{"y", std::int64_t{1}},
+        {"xs", std::string("w")},
+        {"zs", 0.5F}}) {
+    ModelDef model = sample_training_model();
+    auto& attributes = model.training[0].algorithm->nodes[0].attributes;
+    std::erase_if(attributes, [&, &name = attribute](const auto& one) { return one.name == name; });
+    attributes.emplace_back(attribute, data);
+    CHECK_THROWS_WITH(derivative_model(model, 0),
+                      Catch::Contains("attribute '" + attribute + "' of 'Gradient' is "));
+  }
 }

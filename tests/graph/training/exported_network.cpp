@@ -60,7 +60,7 @@ void then(ModelDef& model, const std::string& op, const std::vector<std::string>
 PrepareReport prepared(ModelDef& model, bool untie) {
   PrepareOptions options;
   options.loss = Loss::mse;
-  options.untie = untie;
+  options.tie = !untie;
   return prepare(model, options);
 }
 

@@ -21,7 +21,7 @@ void list(graph::ModelDef& model, const std::vector<std::string>& names);
 void then(graph::ModelDef& model, const std::string& op, const std::vector<std::string>& others,
           const std::string& module, bool last = false);
 
-// With the loss mse.
+// With the loss mse, merged parameters apart or, with the option, tied.
 PrepareReport prepared(graph::ModelDef& model, bool untie);
 // One note a line.
 std::string text_of(const std::vector<std::string>& notes);

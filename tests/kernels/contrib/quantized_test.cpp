@@ -200,43 +200,6 @@ TEST_CASE("QAttention projects quantized inputs") {
                  {.elements = 4, .variants = false});
 }
 
-TEST_CASE("DynamicQuantizeLSTM is an LSTM with the weights that its integers stand for") {
-  const Tensor steps = random_tensor({3, 2, 4}, 1);
-  const Tensor w = counted<std::int8_t>({1, 4, 8}, 17, 200, -100);
-  const Tensor r = counted<std::int8_t>({1, 2, 8}, 29, 200, -100);
-  const Tensor bias = random_tensor({1, 16}, 2);
-  const Tensor columns = random_tensor({1, 8}, 3, 0.001, 0.01);
-  const auto points = Tensor::of<std::int8_t>({1, 8}, {0, 1, 2, 3, 4, 5, 6, 7});
-  const auto one = Tensor::of<double>({1}, {0.004});
-  const auto point = Tensor::of<std::int8_t>({1}, {5});
-  const std::vector<Value> operands{steps,   w,       r,       bias,   Value(), Value(),
-                                    Value(), Value(), columns, points, one,     point};
-  const graph::Attributes hidden{{"hidden_size", 2L}};
-  // W and R of the standard have the gates as rows.
-  const auto rows = [](const Tensor& q, auto scale, auto zero) {
-    const std::int64_t inputs = q.shape()[1];
-    std::vector<double> values;
-    for (std::size_t gate = 0; gate < 8; ++gate) {
-      for (std::size_t i = 0; i < static_cast<std::size_t>(inputs); ++i) {
-        values.push_back((q.values<std::int8_t>()[i * 8 + gate] - zero(gate)) * scale(gate));
-      }
-    }
-    return Tensor::of<double>({1, 8, inputs}, values);
-  };
-  const Tensor wide = rows(
-      w, [&](std::size_t gate) { return columns.values<double>()[gate]; },
-      [](std::size_t gate) { return static_cast<double>(gate); });
-  const Tensor narrow = rows(
-      r, [](std::size_t) { return 0.004; }, [](std::size_t) { return 5.0; });
-  const auto got = run_op({"DynamicQuantizeLSTM", operands, hidden, 3, contrib});
-  const auto bits = run_op({"DynamicQuantizeLinear", {steps}, {}, 3});
-  const Tensor rounded = run_op_tensor({"DequantizeLinear", bits});
-  const auto want = run_op({"LSTM", {rounded, wide, narrow, bias}, hidden, 3});
-  for (std::size_t i = 0; i < 3; ++i) check_close(got[i].tensor(), want[i].tensor());
-  check_gradient({"DynamicQuantizeLSTM", operands, hidden, 3, contrib},
-                 {.order = 1, .elements = 4, .variants = false, .floats = false, .skip = {0}});
-}
-
 TEST_CASE("QuantizeLinear and DequantizeLinear of com.microsoft are the standard's") {
   const Tensor value = wave({2, 3}, 0);
   const Tensor scale = Tensor::scalar(0.001F);

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -130,6 +131,33 @@ TEST_CASE("TreeEnsembleRegressor aggregates leaves with every mode") {
         check_close(run_op_tensor(ml("TreeEnsembleRegressor", matrix(dtype), attributes, 1, 1)),
                     numbers({8, 2}, want, DType::float32));
       }
+    }
+  }
+}
+
+TEST_CASE("a row has the same scores among many as alone") {
+  const Strings modes{"BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ"};
+  for (const std::string& mode : modes) {
+    for (const std::string aggregate : {"SUM", "MAX"}) {
+      CAPTURE(mode, aggregate);
+      Arrays arrays;
+      std::replace_if(
+          arrays.modes.begin(), arrays.modes.end(),
+          [](const std::string& one) { return one != "LEAF"; }, mode);
+      auto attributes = arrays.attributes("target");
+      attributes.emplace_back("n_targets", std::int64_t{2});
+      attributes.emplace_back("aggregate_function", aggregate);
+      std::vector<double> x, want;
+      for (std::size_t i = 0; i < 75; ++i) {
+        const auto& row = rows[i * i % rows.size()];
+        x.insert(x.end(), row.begin(), row.end());
+        const Tensor one = run_op_tensor(
+            ml("TreeEnsembleRegressor", numbers({1, 2}, row, DType::float64), attributes));
+        for (const double score : as_doubles(one)) want.push_back(score);
+      }
+      check_close(run_op_tensor(
+                      ml("TreeEnsembleRegressor", numbers({75, 2}, x, DType::float64), attributes)),
+                  numbers({75, 2}, want, DType::float32), {0, 0});
     }
   }
 }

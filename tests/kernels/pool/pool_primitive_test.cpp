@@ -143,6 +143,11 @@ TEMPLATE_TEST_CASE("pooling and its gradients follow the definition", "", float,
   check_all<T>(shape2(2, 20, 23, 2, 3, 3, 2, 1, 1));
   check_all<T>(shape2(40, 14, 14, 3, 3, 3, 1, 0, 0));
   check_all<T>(shape2(3, 40, 25, 4, 3, 4, 2, 0, 0));
+  check_all<T>(shape2(3, 9, 300, 1, 4, 4, 1, 0, 0));
+  check_all<T>(shape2(2, 9, 1100, 3, 5, 4, 2, 1, 3));
+  check_all<T>(shape2(2, 13, 1000, 2, 3, 3, 1, 1, 0, true));
+  check_all<T>(shape2(2, 11, 350, 1, 200, 4, 1, 0, 0));
+  check_all<T>(shape2(2, 20, 90, 1, 7, 5, 1, 0, 0));
   check_all<T>({2, {7, 6, 8}, {2, 3, 1}, {3, 3, 4}, {2, 1, 2}, {2, 1, 1}, {0, 0, 0}});
   check_all<T>(shape2(2, 9, 700, 3, 3, 2, 1, 1, 1));
   check_all<T>(shape2(2, 9, 700, 3, 5, 1, 1, 2, 0));

@@ -7,9 +7,11 @@
 
 #include <ondine/data.h>
 
+#include "tests/support/crc32.h"
 #include "tests/support/port.h"
 
 using namespace ondine;
+using ondine::test::crc32;
 using ondine::test::port;
 namespace fs = std::filesystem;
 
@@ -130,7 +132,7 @@ TEST_CASE("IDX files hold big-endian elements of six types") {
   CHECK_THROWS_WITH(read(0x0a, "ab"), Catch::Contains("unknown IDX element type 10"));
   CHECK_THROWS_WITH(read(0x08, "abc"), Catch::StartsWith("1 bytes after the array"));
   CHECK_THROWS_WITH(load_array(folder.write("b.idx", "abcdef")),
-                    Catch::Contains("neither IDX nor .npy"));
+                    Catch::Contains("no array in IDX or .npy: the file is a text"));
   CHECK_THROWS_WITH(load_array(folder.write("b.idx", "abcde")),
                     Catch::Contains("too short for an array"));
 }
@@ -158,6 +160,34 @@ TEST_CASE("headers of .npy are refused for what is wrong in them") {
   refuse("{}", ".npy version 4", 4);
   CHECK_THROWS_WITH(load_array(folder.write("h.npy", std::string("\x93NUMPY\1\0\x10\0{}", 12))),
                     Catch::Contains("cut off .npy header"));
+}
+
+TEST_CASE("the long integers that Python 2 wrote in shapes are read") {
+  Folder folder;
+  const auto file_of = [&](const std::string& shape) {
+    const std::string header =
+        "{'descr': '|u1', 'fortran_order': False, 'shape': " + shape + ", }\n";
+    return folder.write("old.npy", std::string("\x93NUMPY\x01\x00", 8) +
+                                       static_cast<char>(header.size()) + std::string(1, 0) +
+                                       header + "abcdef");
+  };
+  CHECK(load_array(file_of("(2L, 3L)")).shape() == Shape{2, 3});
+  CHECK(load_array(file_of("(6L,)")).shape() == Shape{6});
+  CHECK_THROWS_WITH(load_array(file_of("(2LL, 3)")), Catch::Contains("bad shape in .npy header"));
+}
+
+TEST_CASE("arrays of more dims than the limit are refused by their header") {
+  Folder folder;
+  CHECK_THROWS_WITH(load_array(folder.write("deep.idx", idx(std::string(33, '\1'), "a"))),
+                    Catch::Contains("an array of 33 dims"));
+  std::string shape;
+  for (int i = 0; i < 33; ++i) shape += "1,";
+  const std::string header =
+      "{'descr': '|u1', 'fortran_order': False, 'shape': (" + shape + "), }\n";
+  CHECK_THROWS_WITH(load_array(folder.write("deep.npy", std::string("\x93NUMPY\x01\x00", 8) +
+                                                            static_cast<char>(header.size()) +
+                                                            std::string(1, 0) + header + "a")),
+                    Catch::Contains("an array of more than 32 dims"));
 }
 
 TEST_CASE("damaged arrays are refused with the file's name") {
@@ -209,7 +239,7 @@ TEST_CASE("randomly changed arrays are read or refused, nothing else") {
     for (std::size_t i = 0; i < bytes; ++i) text += static_cast<char>(value >> 8 * i & 255);
     return text;
   };
-  const std::string sizes = number(0, 4) + number(npy.size(), 4) + number(npy.size(), 4);
+  const std::string sizes = number(crc32(npy), 4) + number(npy.size(), 4) + number(npy.size(), 4);
   const std::string local = "PK\3\4" + number(20, 2) + std::string(8, '\0') + sizes + number(5, 2) +
                             number(0, 2) + "a.npy";
   const std::string entry = "PK\1\2" + number(20, 2) + number(20, 2) + std::string(8, '\0') +

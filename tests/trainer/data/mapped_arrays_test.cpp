@@ -6,6 +6,7 @@
 
 #include <ondine/data.h>
 
+#include "tests/support/crc32.h"
 #include "tests/support/resident_bytes.h"
 #include "tests/support/temporary_folder.h"
 
@@ -39,7 +40,8 @@ void write_zeros(const fs::path& file, std::uint64_t count) {
 
 // An archive with one stored member that begins after `padding` bytes more than it must.
 std::string stored_npz(const std::string& name, const std::string& member, std::size_t padding) {
-  const std::string sizes = number(0, 4) + number(member.size(), 4) + number(member.size(), 4);
+  const std::string sizes =
+      number(crc32(member), 4) + number(member.size(), 4) + number(member.size(), 4);
   const std::string local = "PK\3\4" + number(20, 2) + number(0, 2) + number(0, 2) + number(0, 4) +
                             sizes + number(name.size(), 2) + number(padding, 2) + name +
                             std::string(padding, '\0') + member;

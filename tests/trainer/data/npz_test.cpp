@@ -5,10 +5,12 @@
 
 #include <ondine/data.h>
 
+#include "tests/support/crc32.h"
 #include "tests/support/temporary_folder.h"
 #include "trainer/data/open_data.h"
 
 using namespace ondine;
+using ondine::test::crc32;
 using ondine::test::TemporaryFolder;
 
 namespace {
@@ -43,6 +45,8 @@ struct Entry {
   std::string bytes;
   bool deflate = false;
   bool wide = false;  // sizes and offset in the zip64 field
+  std::uint32_t crc_error = 0;
+  std::uint32_t packed_error = 0;
 };
 
 // The records follow APPNOTE.TXT: local headers with data, the directory, the end record.
@@ -68,7 +72,8 @@ std::string archive(const std::vector<Entry>& entries, bool wide_end = false,
     }
     const std::string note = "comment";
     directory += little(0x02014b50, 4) + little(20, 2) + little(20, 2) + little(0, 2) + method +
-                 little(0, 8) + little(entry.wide ? absent : packed.size(), 4) +
+                 little(0, 4) + little(crc32(entry.bytes) ^ entry.crc_error, 4) +
+                 little(entry.wide ? absent : packed.size() + entry.packed_error, 4) +
                  little(entry.wide ? absent : entry.bytes.size(), 4) +
                  little(entry.name.size(), 2) + little(extra.size(), 2) + little(note.size(), 2) +
                  little(0, 8) + little(entry.wide ? absent : header, 4) + entry.name + extra + note;
@@ -88,10 +93,20 @@ std::string archive(const std::vector<Entry>& entries, bool wide_end = false,
          little(wide_end ? absent : at, 4) + little(comment.size(), 2) + comment;
 }
 
-std::vector<std::pair<std::string, Tensor>> read(const std::string& file, const Limits& limits) {
+Archive read_all(const std::string& file, const Limits& limits = {}) {
   const auto owned = std::make_shared<std::string>(file);
   SharedSource source(std::as_bytes(std::span(*owned)), owned);
   return read_npz(source, limits);
+}
+
+std::vector<std::pair<std::string, Tensor>> read(const std::string& file, const Limits& limits) {
+  return read_all(file, limits).arrays;
+}
+
+// An .npy file whose elements Ondine has no type for.
+std::string npy_of(const std::string& descr) {
+  std::string header = "{'descr': " + descr + ", 'fortran_order': False, 'shape': (1,), }\n";
+  return "\x93NUMPY" + little(1, 2) + little(header.size(), 2) + header + std::string(64, ' ');
 }
 
 const Tensor& first() {
@@ -161,4 +176,63 @@ TEST_CASE("damaged archives are refused, wherever they are cut or changed") {
   changed = file;
   changed[changed.find("PK\x01\x02") + 10] = 12;
   CHECK_THROWS_WITH(read(changed, {}), Catch::Contains("zip compression 12"));
+}
+
+TEST_CASE("a member whose checksum is wrong is refused, stored or deflated") {
+  for (const bool deflate : {false, true}) {
+    CAPTURE(deflate);
+    const std::string file = archive({{"a.npy", npy(second()), deflate}});
+    CHECK(read(file, {}).size() == 1);
+    std::string changed = file;
+    const char last[] = "\xf6\xff\xff\xff\xff\xff\xff\xff";  // -10, the last element
+    changed[changed.rfind(std::string(last, 8))] ^= 0x40;
+    CHECK_THROWS_WITH(read(changed, {}),
+                      Catch::Contains("member 'a.npy'") && Catch::Contains("checksum (CRC-32)"));
+    Entry wrong{"a.npy", npy(second()), deflate};
+    wrong.crc_error = 1;
+    CHECK_THROWS_WITH(read(archive({wrong}), {}), Catch::Contains("checksum (CRC-32)"));
+  }
+}
+
+TEST_CASE("a member has the sizes that the directory says") {
+  Entry stored{"a.npy", npy(second())};
+  stored.packed_error = static_cast<std::uint32_t>(-8);
+  CHECK_THROWS_WITH(read(archive({stored}), {}), Catch::Contains("a stored member of"));
+  Entry packed{"a.npy", npy(second()), true};
+  std::string file = archive({packed});
+  const std::size_t size = file.find("PK\x01\x02") + 24;
+  for (const int change : {-1, 1}) {
+    std::string changed = file;
+    changed[size] = static_cast<char>(changed[size] + change);
+    CHECK_THROWS_WITH(read(changed, {}), Catch::Contains(change < 0 ? "more than" : "fewer than"));
+  }
+}
+
+TEST_CASE("members that share bytes are refused") {
+  const std::string file = archive({{"a.npy", npy(second())}, {"b.npy", npy(second())}});
+  std::string changed = file;
+  const std::size_t first = changed.find("PK\x01\x02");
+  const std::size_t other = changed.find("PK\x01\x02", first + 1);
+  changed.replace(other + 42, 4, changed.substr(first + 42, 4));  // the offset of its header
+  CHECK_THROWS_WITH(read(changed, {}), Catch::Contains("overlaps"));
+  Entry last{"a.npy", npy(second())};
+  last.packed_error = 8;
+  CHECK_THROWS_WITH(read(archive({last}), {}), Catch::Contains("overlaps the directory"));
+}
+
+TEST_CASE("members that are no arrays of numbers are left out with the reason") {
+  const Archive content =
+      read_all(archive({{"x.npy", npy(second())},
+                        {"names.npy", npy_of("'<U3'")},
+                        {"author.npy", npy_of("'|O'")},
+                        {"days.npy", npy_of("'<M8[D]'"), true},
+                        {"pairs.npy", npy_of("[('a', '<i4'), ('b', '<f4')]")}}));
+  REQUIRE(content.arrays.size() == 1);
+  CHECK(content.arrays[0].first == "x");
+  REQUIRE(content.left_out.size() == 4);
+  CHECK(content.left_out[0].name == "names");
+  CHECK(content.left_out[0].why == ".npy element type '<U3', texts");
+  CHECK(content.left_out[1].why == ".npy element type '|O', Python objects");
+  CHECK(content.left_out[2].why == ".npy element type '<M8[D]', dates or times");
+  CHECK(content.left_out[3].why == "structured .npy arrays");
 }

@@ -256,6 +256,9 @@ TEST_CASE("batch normalization is frozen by its version's attribute or its outpu
     const Steps steps{{one}, {floats({1})}};
     Examination on = steps.examination();
     on.opset = opset;
+    // Nothing before it is trained.
+    CHECK(found(trainer::find_frozen_statistics, on).empty());
+    on.trained = {{"x", floats({1}), floats({1})}};
     return !found(trainer::find_frozen_statistics, on).empty();
   };
   const graph::Attributes training{{"training_mode", std::int64_t{1}}};

@@ -1,5 +1,6 @@
 #include <ondine/doctor.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <limits>
 
@@ -208,6 +209,98 @@ TEST_CASE("an unusual learning rate is named, by the kind of optimizer") {
   CHECK(checks(Sgd{.learning_rate = 1e-9F}) == Names{"learning-rate"});
   CHECK(checks(Adam{.learning_rate = 0.01F}).empty());
   CHECK(checks(Adam{.learning_rate = 0.1F}) == Names{"learning-rate"});
+  CHECK(checks(AdamW{.learning_rate = 0.1F}) == Names{"learning-rate"});
+  CHECK(checks(Adagrad{.learning_rate = 0.1F}).empty());
+}
+
+TEST_CASE("states that are no moments of Adam do not make an optimizer Adam") {
+  const auto messages = [](PrepareOptions options) {
+    std::string text;
+    for (const Finding& one : diagnose(trained(Network().builder(), options), batch())) {
+      text += one.check + ": " + one.message + "\n";
+    }
+    return text;
+  };
+  for (const Optimizer& optimizer :
+       {Optimizer(Sgd{.learning_rate = 0.5F}), Optimizer(Momentum{.learning_rate = 0.5F}),
+        Optimizer(Nesterov{.learning_rate = 0.5F}), Optimizer(Adagrad{.learning_rate = 0.5F})}) {
+    CAPTURE(optimizer.index());
+    const WeightAverage average;
+    CHECK(messages({.optimizer = optimizer, .average = average}).empty());
+    CHECK(messages({.optimizer = optimizer, .accumulate = 4}).empty());
+    CHECK(messages({.optimizer = optimizer, .clip_norm = 1.0F, .average = average, .accumulate = 4})
+              .empty());
+  }
+  // And Adam is Adam with them.
+  const Adam adam{.learning_rate = 0.5F};
+  CHECK_THAT(messages({.optimizer = adam, .accumulate = 4}), Catch::Contains("with Adam"));
+  CHECK_THAT(messages({.optimizer = adam, .average = WeightAverage{}}),
+             Catch::Contains("with Adam"));
+}
+
+TEST_CASE("an optimizer that is written with ordinary operators is Adam if it takes roots") {
+  for (const bool takes_root : {true, false}) {
+    graph::ModelDef model = linear_regression(0.5F);
+    graph::GraphDef& step = *model.training[0].algorithm;
+    // A moment of every parameter's squares, and its root or itself.
+    std::size_t added = 0;
+    for (auto& [variable, output] : model.training[0].update_binding) {
+      const std::string moment = "moment" + std::to_string(added++);
+      const auto initial =
+          std::find_if(model.graph.initializers.begin(), model.graph.initializers.end(),
+                       [&, &name = variable](const auto& one) { return one.name == name; });
+      REQUIRE(initial != model.graph.initializers.end());
+      for (const char* suffix : {"", ".second"}) {
+        step.initializers.push_back(
+            {moment + suffix, Tensor(DType::float32, initial->value.shape()), {}, {}});
+        step.nodes.push_back(node("Add", {moment + suffix, output}, {moment + suffix + ".next"}));
+        step.outputs.push_back(tensor_value(moment + suffix + ".next", DType::float32, {}));
+        step.outputs.back().type.dims.reset();
+      }
+      step.nodes.push_back(
+          node(takes_root ? "Sqrt" : "Neg", {moment + ".next"}, {moment + ".root"}));
+      step.nodes.push_back(node("Add", {output, moment + ".root"}, {moment + ".updated"}));
+      step.outputs.push_back(tensor_value(moment + ".updated", DType::float32, {}));
+      step.outputs.back().type.dims.reset();
+      output = moment + ".updated";
+    }
+    for (std::size_t i = 0; i < added; ++i) {
+      for (const char* suffix : {"", ".second"}) {
+        const std::string moment = "moment" + std::to_string(i) + suffix;
+        model.training[0].update_binding.emplace_back(moment, moment + ".next");
+      }
+    }
+    model.metadata.emplace_back("ondine.learning_rate", "rate");
+    CAPTURE(takes_root);
+    const auto findings = diagnose(Model::load(encode(model)), {{"x", random_floats({4, 2}, 1)},
+                                                                {"t", random_floats({4, 1}, 2)}});
+    std::string text;
+    for (const Finding& one : findings) text += one.message + "\n";
+    CHECK((text.find("with Adam") != std::string::npos) == takes_root);
+  }
+}
+
+TEST_CASE("a vector that is subtracted or multiplied has the scale of its data") {
+  ModelBuilder b = Network().builder();
+  b.node("Sub", {"logits", b.initializer("mean", scaled(random_floats({3}, 9), 30))}, {},
+         "centred");
+  b.node("Mul", {"centred", b.initializer("by", scaled(random_floats({1, 3}, 8), 40))}, {}, "y");
+  b.output("y", DType::float32, {"N", 3});
+  const Model model = trained(std::move(b), {.output = "y", .train = {"*", "mean", "by"}});
+  for (const Finding& one : diagnose(model, batch())) {
+    CHECK(one.check != "weight-scale");
+  }
+}
+
+TEST_CASE("statistics of a part that is frozen are no finding") {
+  ModelBuilder b("frozen");
+  b.input("x", DType::float32, {"N", 4});
+  b.node("BatchNormalization",
+         {"x", b.initializer("scale", filled({4}, 1)), b.initializer("shift", filled({4}, 0)),
+          b.initializer("mean", filled({4}, 0)), b.initializer("variance", filled({4}, 1))},
+         {}, "normalized");
+  b.node("Gemm", {"normalized", b.initializer("w", weights({4, 3}, 2))}, {}, "logits");
+  CHECK(checks_of(diagnose(trained(std::move(b), {.last_layers = 1}), batch())).empty());
 }
 
 TEST_CASE("statistics that training does not change are named") {

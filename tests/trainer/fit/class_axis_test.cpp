@@ -1,6 +1,7 @@
 // The axis of the classes: recorded by prepare, chosen by shape, or given.
 #include <catch2/catch.hpp>
 
+#include <ondine/data_record.h>
 #include <ondine/build.h>
 #include <ondine/prepare.h>
 
@@ -78,22 +79,17 @@ TEST_CASE("accuracy counts along the axis that prepare recorded, also with as ma
 }
 
 TEST_CASE("prepare records the class axis and what has it, for losses with classes only") {
-  const auto value = [](const Model& model, const std::string& name) {
-    for (const auto& [key, text] : model.metadata()) {
-      if (key == name) return text;
-    }
-    return std::string();
-  };
+  const auto axis = [](const Model& model) { return data_record(model).prediction.class_axis; };
   const Model last = prepare(last_axis(3, true).bytes(), {});
-  CHECK(value(last, "ondine.class_axis") == "2");
-  CHECK(value(last, "ondine.class_axis_of") == "out");
+  CHECK(axis(last) == 2);
+  CHECK(data_record(last).prediction.class_axis_of == "out");
   const Model plain = prepare(last_axis(3, false).bytes(), {});
-  CHECK(value(plain, "ondine.class_axis") == "2");  // of a linear layer
+  CHECK(axis(plain) == 2);  // of a linear layer
   const Model numbers = prepare(last_axis(3, false).bytes(), {.loss = Loss::mse});
-  CHECK(value(numbers, "ondine.class_axis").empty());
+  CHECK_FALSE(axis(numbers));
   // A file that says one from an earlier loss.
   const Model again = prepare(Model::load(last.export_inference()), {.loss = Loss::mse});
-  CHECK(value(again, "ondine.class_axis").empty());
+  CHECK_FALSE(axis(again));
 }
 
 TEST_CASE("without a record the axis is the only one that leaves the labels' shape") {

@@ -138,3 +138,40 @@ TEST_CASE("a loss on a value of unknown type is an error that names it") {
   CHECK_THROWS_WITH(trainer::split_loss(regression(), {}, {"w"}, {}),
                     Catch::Contains("the type of 'output'"));
 }
+
+TEST_CASE("a loss times a Constant of onnxblock, which has the shape [1], is one number") {
+  graph::ModelDef model = regression();
+  graph::GraphDef& graph = model.graph;
+  graph.initializers.push_back({"onnx::initializer::5", Tensor::of<float>({1}, {0.5F}), {}, {}});
+  graph.nodes.push_back(node("Mul", {loss_name, "onnx::initializer::5"}, {"onnx::mul_output::6"}));
+  graph.outputs = {tensor_value("onnx::mul_output::6", DType::float32, {std::int64_t{1}})};
+  SECTION("as it is declared") {}
+  SECTION("of two dims") {
+    graph.outputs[0].type.dims = std::vector<graph::DimDef>{std::int64_t{1}, std::int64_t{1}};
+  }
+  const trainer::SplitModel found = split(model);
+  CHECK(operators(found.loss.graph) == Names{"Sub", "Pow", "ReduceMean", "Mul", "ReduceSum"});
+  CHECK(names(found.loss.graph.outputs) == Names{"loss"});
+  CHECK(found.loss.graph.outputs[0].type.dims->empty());
+  CHECK(found.loss.graph.nodes.back().inputs == Names{"onnx::mul_output::6"});
+  CHECK(names(found.loss.graph.initializers) ==
+        Names{"onnx::pow_exponent::2", "onnx::initializer::5"});
+  // More than one number stays what it is, for prepare to refuse.
+  graph.outputs[0].type.dims = std::vector<graph::DimDef>{graph::DimName("N")};
+  CHECK(operators(split(model).loss.graph).back() == "Mul");
+}
+
+TEST_CASE("Constant nodes that the loss reads belong to it, and stay in the network too") {
+  graph::ModelDef model = regression();
+  graph::GraphDef& graph = model.graph;
+  graph.nodes.insert(graph.nodes.begin(),
+                     node("Constant", {}, {"half"}, {{"value", Tensor::of<float>({1}, {0.5F})}}));
+  graph.nodes.push_back(node("Mul", {loss_name, "half"}, {"scaled"}));
+  graph.outputs = {tensor_value("scaled", DType::float32, {std::int64_t{1}})};
+  const trainer::SplitModel found = split(model);
+  CHECK(operators(found.loss.graph) ==
+        Names{"Constant", "Sub", "Pow", "ReduceMean", "Mul", "ReduceSum"});
+  CHECK(names(found.loss.graph.inputs) == Names{"output", "target"});
+  CHECK(operators(found.network.graph) == Names{"Constant", "MatMul", "Sigmoid"});
+  CHECK(names(found.network.graph.outputs) == Names{"output"});
+}

@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
+#include <ondine/data_record.h>
 #include <ondine/build.h>
 
 #include "tests/support/random_tensor.h"
@@ -93,8 +94,8 @@ TEST_CASE("a loss model trains as the loss that prepare writes, whatever operato
   Model model = prepare(two_outputs(), {.loss_model = squares_model(opset)}, {}, &report);
   CHECK(report.prediction == "y");
   CHECK(report.prediction_reason == "inputs of the loss model: 'y'");
-  CHECK(property(model, "ondine.loss") == "model");
-  CHECK(property(model, "ondine.label") == "target");
+  CHECK(data_record(model).prediction.loss == "model");
+  CHECK(data_record(model).prediction.label == "target");
   // Through a file.
   model.export_training(folder / "train.onnx");
   CHECK(after_steps(std::move(model), batch()) == want);

@@ -54,6 +54,14 @@ TEST_CASE("settings of losses that are out of range are refused") {
 }
 
 TEST_CASE("settings of another loss are refused") {
+  refuse({.loss = Loss::mse, .huber_delta = 2},
+         "the Huber delta belongs to the loss huber, the loss is mse");
+  refuse({.loss = Loss::bce_with_logits, .focal_gamma = 1},
+         "the focal gamma belongs to the loss focal, the loss is bce");
+  refuse({.loss = Loss::cosine, .margin = 2},
+         "the margin belongs to the loss triplet or contrastive, the loss is cosine");
+  refuse({.loss = Loss::nll, .ctc_blank = 1},
+         "the CTC blank belongs to the loss ctc, the loss is nll");
   refuse({.loss = Loss::mse, .label_smoothing = 0.1F}, "the loss is mse");
   refuse({.loss = Loss::focal, .ignore_index = 1}, "the loss is focal");
   refuse({.loss = Loss::kl, .soft_labels = true},

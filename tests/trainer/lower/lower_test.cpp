@@ -180,6 +180,35 @@ TEST_CASE("lowered derivatives of Resize, Einsum and Det follow the training") {
     return b.node("Einsum", {in, b.initializer("w", random_floats({4, 2, 3}, 5))},
                   {{"equation", std::string("bi,kbi->ib")}});
   });
+  // Derivatives that lie on a diagonal, or are repeated along letters of their own.
+  struct Case {
+    std::string equation;
+    Shape x;
+    Shape weight;
+    Shape y;
+  };
+  for (const Case& one : {Case{"ii,ij->ij", {3, 3}, {3, 2}, {3, 2}},
+                          {"ii,j->j", {3, 3}, {2}, {2}},
+                          {"ii,jj->", {3, 3}, {2, 2}, {}},
+                          {"bii,bi->b", {2, 3, 3}, {2, 3}, {2}},
+                          {"iij,jkk->i", {3, 3, 2}, {2, 4, 4}, {3}},
+                          {"iii,i->i", {3, 3, 3}, {3}, {3}},
+                          {"iijj,ij->i", {2, 2, 3, 3}, {2, 3}, {2}},
+                          {"ijij,ij->j", {2, 3, 2, 3}, {2, 3}, {3}},
+                          {"...ii,i->...i", {2, 4, 3, 3}, {3}, {2, 4, 3}},
+                          {"i...i,...->i...", {3, 2, 4, 3}, {2, 4}, {3, 2, 4}},
+                          {"...ii,...->...", {2, 3, 3}, {2}, {2}},
+                          {"...ij,...->...", {2, 3, 4}, {2}, {2}},
+                          {"j...i,...->...", {4, 2, 3}, {2}, {2}},
+                          {"...ii,...i->i", {1, 3, 3}, {4, 3}, {3}}}) {
+    CAPTURE(one.equation);
+    check_network(one.x, one.y, [&](ModelBuilder& b, const std::string& in) {
+      // Both operands depend on weights.
+      const std::string first = b.node("Mul", {in, b.initializer("v", random_floats(one.x, 7))});
+      return b.node("Einsum", {first, b.initializer("w", random_floats(one.weight, 5))},
+                    {{"equation", one.equation}});
+    });
+  }
   check_network({2, 3, 3}, {2}, [](ModelBuilder& b, const std::string& in) {
     return b.node("Det", {b.node("MatMul", {in, b.initializer("w", random_floats({3, 3}, 5))})});
   });
@@ -199,6 +228,40 @@ TEST_CASE("lowered derivatives of recurrent operators follow the training") {
                  {y}, {{"hidden_size", 5}, {"direction", std::string("bidirectional")}});
           return y;
         });
+  }
+}
+
+TEST_CASE("a lowered step of a quantized LSTM rounds its states as the training does") {
+  const auto bytes = [](const Shape& shape, int start) {
+    Tensor tensor(DType::int8, shape);
+    int x = start;
+    for (std::int8_t& value : tensor.mutable_values<std::int8_t>()) {
+      x = (x * 37 + 11) % 201;
+      value = static_cast<std::int8_t>(x - 100);
+    }
+    return tensor;
+  };
+  for (const bool backwards : {false, true}) {
+    CAPTURE(backwards);
+    const std::int64_t count = backwards ? 2 : 1;
+    check_network({4, 2, 3}, {4, count, 2, 5}, [&](ModelBuilder& b, const std::string& in) {
+      const auto scale = [&](const char* name, float value) {
+        return b.initializer(
+            name, Tensor::of<float>({count}, std::vector<float>(std::size_t(count), value)));
+      };
+      const std::string zero = b.initializer("zero", Tensor(DType::int8, {count}));
+      const std::string y = "states";
+      b.node("DynamicQuantizeLSTM", "com.microsoft",
+             {b.node("Mul", {in, b.initializer("m", random_floats({3}, 4, 1, 2))}),
+              b.initializer("w", bytes({count, 3, 20}, 1)),
+              b.initializer("r", bytes({count, 5, 20}, 2)),
+              b.initializer("b", random_floats({count, 40}, 7, -1, 1)), "", "", "", "",
+              scale("ws", 0.01F), zero, scale("rs", 0.012F), zero},
+             {y},
+             {{"hidden_size", 5},
+              {"direction", std::string(backwards ? "bidirectional" : "forward")}});
+      return y;
+    });
   }
 }
 

@@ -3,6 +3,8 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
+#include <ondine/data_record.h>
+#include <ondine/trainer.h>
 #include <ondine/build.h>
 #include <ondine/prepare.h>
 
@@ -61,8 +63,8 @@ TEST_CASE("a head of other classes takes the place of the last layer and learns"
   CHECK(report.cut == "features");
   CHECK(report.prediction == "logits");
   CHECK(report.trained == std::vector<std::string>{"conv.w", "head.weight", "head.bias"});
-  CHECK(property(model, "ondine.classes") == "3");
-  CHECK(property(model, "ondine.class_names") == "rose\ntulip\ndaisy");
+  CHECK(data_record(model).class_count == 3);
+  CHECK(class_names(model) == std::vector<std::string>{"rose", "tulip", "daisy"});
   REQUIRE(model.outputs().size() == 1);
   CHECK(model.outputs()[0].dims == std::vector<std::int64_t>{-1, 3});
   // What came before keeps its weights, the head is drawn within 1 / sqrt(4) by the seed.
@@ -83,7 +85,7 @@ TEST_CASE("a head of other classes takes the place of the last layer and learns"
   CHECK(model.eval_step(batch).scalar("loss") < 0.7 * before);
   const Model exported = Model::load(model.export_inference());
   CHECK(exported.infer({{"x", images()}})["logits"].tensor().shape() == Shape{6, 3});
-  CHECK(property(exported, "ondine.classes") == "3");
+  CHECK(data_record(exported).class_count == 3);
 }
 
 TEST_CASE("the head computes a linear layer of the features before it") {

@@ -1,4 +1,5 @@
 // Preparing in memory.
+#include <ondine/data_record.h>
 #include <ondine/prepare.h>
 
 #include <catch2/catch.hpp>
@@ -139,12 +140,12 @@ TEST_CASE("metadata records what a model was prepared for") {
   };
   const Model model = prepare(network(random_floats({4, 3}, 1)).bytes(),
                               {.loss = Loss::bce_with_logits, .label = "truth"});
-  CHECK(value(model, "ondine.loss") == "bce");
-  CHECK(value(model, "ondine.prediction") == "logits");
-  CHECK(value(model, "ondine.label") == "truth");
+  CHECK(data_record(model).prediction.loss == "bce");
+  CHECK(data_record(model).prediction.value == "logits");
+  CHECK(data_record(model).prediction.label == "truth");
   CHECK(value(model, "ondine.learning_rate") == "learning_rate");
   const Model inference = Model::load(model.export_inference());
-  CHECK(value(inference, "ondine.loss") == "bce");
+  CHECK(data_record(inference).prediction.loss == "bce");
   CHECK(value(inference, "ondine.learning_rate") == "none");
 }
 

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
+#include <ondine/data_record.h>
 #include <ondine/build.h>
 #include <ondine/prepare.h>
 
@@ -163,11 +164,12 @@ TEST_CASE("preprocessing of a model with dynamic size fixes it, and channels fir
       prepare(classifier(18, true).bytes(), {.init = WeightInit::keep, .preprocess = {options}});
   CHECK(raw.inputs()[0].dims == std::vector<std::int64_t>{-1, 3, -1, -1});
   CHECK(raw.infer({{"x", pixels({1, 3, 9, 8})}})["logits"].tensor().shape() == Shape{1, 5});
-  std::string text;
-  for (const auto& [key, value] : raw.metadata()) {
-    if (key == "ondine.preprocess") text = value;
-  }
-  CHECK(text == "x: uint8 nchw resize 5x6 scale 1/4 mean 0.485:1:2");
+  const DataRecord record = data_record(raw);
+  REQUIRE(record.preprocessing.size() == 1);
+  CHECK(record.preprocessing[0].input == "x");
+  CHECK(record.preprocessing[0].description == "uint8 nchw resize 5x6 scale 1/4 mean 0.485:1:2");
+  CHECK(record.preprocessing[0].resize->width == 6);
+  CHECK(record.preprocessing[0].antialias);
 }
 
 TEST_CASE("numbers of a table are centred and divided by the last axis") {

@@ -63,6 +63,7 @@ EpochReport epoch_report(std::uint64_t number, double loss, double validation, b
 
 TEST_CASE("texts, shares, classes and numbers are written for pages") {
   CHECK(html_text("a<b>&\"c\"\t\n\x01z") == "a&lt;b&gt;&amp;&quot;c&quot; \n z");
+  CHECK(html_text("\xc2\x9b\xe2\x80\xae\x80\xc3\xa9") == "\\u009b\\u202e\\x80\xc3\xa9");
   CHECK(percent(0.125) == "12.5%");
   CHECK(percent(1) == "100%");
   CHECK(percent(0.99949) == "99.9%");
@@ -85,6 +86,7 @@ TEST_CASE("numbers of log files are exact, and JSON has null for those that are 
   CHECK(json_number(-inf) == "null");
   CHECK(json_number(-2.5) == "-2.5");
   CHECK(json_text("a\"b\\c\n\x1f\x20é") == "\"a\\\"b\\\\c\\u000a\\u001f é\"");
+  CHECK(json_text("\xc2\x9b\xe2\x80\xae\x80") == "\"\\u009b\\u202e\\ufffd\"");
 }
 
 TEST_CASE("a confusion matrix has shares, recall of labels and precision of predictions") {

@@ -132,9 +132,10 @@ TEST_CASE("of more than twenty ports the first twenty are named and the rest cou
 
 TEST_CASE("metadata of Ondine is told without its prefix, except what is long or internal") {
   graph::ModelDef def = linear_regression(0.1F);
-  def.metadata = {{"ondine.loss", "mse"},         {"ondine.class_names", "a,b"},
-                  {"ondine.text_pieces", "AAAA"}, {"ondine.scheduled_rate", "rate"},
-                  {"ondine.averages", "w"},       {"ondine.empty", ""},
+  def.metadata = {{"ondine.data", R"({"version":1,"prediction":{"loss":"mse"},"classes":["a,b"]})"},
+                  {"ondine.scheduled_rate", "rate"},
+                  {"ondine.averages", "w"},
+                  {"ondine.accumulate", ""},
                   {"author", "someone"}};
   const Rows rows = model_rows(Model::load(encode(def)));
   CHECK(row(rows, "loss") == "mse");

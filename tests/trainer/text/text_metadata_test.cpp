@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include <ondine/build.h>
+#include <ondine/data_record.h>
 #include <ondine/metadata.h>
 #include <ondine/prepare.h>
 #include <ondine/text.h>
@@ -37,12 +38,10 @@ std::vector<std::pair<std::string, std::string>> remembered(Model& model,
   DatasetOptions options;
   options.text = text;
   Trainer(model, {.epochs = 1, .batch_size = 2}).fit(Dataset::open(file, options));
-  std::vector<std::pair<std::string, std::string>> result;
-  for (const auto& one : model.metadata()) {
-    if (one.first.starts_with("ondine.text_")) result.push_back(one);
-  }
-  std::sort(result.begin(), result.end());
-  return result;
+  const DataRecord::Text record = data_record(model).text;
+  return {{"column", record.column},
+          {"encoding", record.encoding},
+          {"length", std::to_string(record.length)}};
 }
 
 using Entries = std::vector<std::pair<std::string, std::string>>;
@@ -54,7 +53,7 @@ TEST_CASE("training remembers the column and the length of texts where they are 
   std::ofstream(folder / "mail.csv") << "message,text,label\nbuy,a,spam\nhello,b,ham\n";
   Model fixed = classifier(12);
   CHECK(remembered(fixed, folder / "mail.csv", {}) ==
-        Entries{{"ondine.text_column", "text"}, {"ondine.text_encoding", "bytes"}});
+        Entries{{"column", "text"}, {"encoding", "bytes"}, {"length", "0"}});
   CHECK(text_options(fixed).column == "text");
   CHECK(text_options(fixed).length == 12);
   Model chosen = classifier("T");
@@ -63,13 +62,12 @@ TEST_CASE("training remembers the column and the length of texts where they are 
   TextOptions text;
   text.column = "message";
   text.length = 7;
-  CHECK(remembered(chosen, folder / "mail.csv", text) == Entries{{"ondine.text_column", "message"},
-                                                                 {"ondine.text_encoding", "bytes"},
-                                                                 {"ondine.text_length", "7"}});
+  CHECK(remembered(chosen, folder / "mail.csv", text) ==
+        Entries{{"column", "message"}, {"encoding", "bytes"}, {"length", "7"}});
   CHECK(text_options(chosen).column == "message");
   CHECK(text_options(chosen).length == 7);
   // The first run decides.
-  CHECK(remembered(chosen, folder / "mail.csv", {}).size() == 3);
+  CHECK(remembered(chosen, folder / "mail.csv", {})[0].second == "message");
   CHECK(text_options(chosen).column == "message");
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <ondine/data.h>
+#include <ondine/printable.h>
 
 #include "ondine/train/interrupt.h"
 #include "ondine/train/train_run.h"
@@ -20,7 +21,7 @@ void print_data(const char* part, const Dataset& data) {
   std::cout << part << data.rows() << " rows";
   const char* separator = ": ";
   for (const PortInfo& column : data.columns()) {
-    std::cout << separator << column.name << ' ' << column.type;
+    std::cout << separator << printable(column.name) << ' ' << column.type;
     separator = ", ";
   }
   std::cout << '\n';
@@ -31,7 +32,8 @@ void print_data(const char* part, const Dataset& data) {
   separator = ": ";
   for (std::size_t i = 0; i < std::min(shown, counts.size()); ++i) {
     const bool named = i < data.classes().size();
-    std::cout << separator << (named ? data.classes()[i] : std::to_string(i)) << ' ' << counts[i];
+    std::cout << separator << (named ? printable(data.classes()[i]) : std::to_string(i)) << ' '
+              << counts[i];
     separator = ", ";
   }
   std::cout << (counts.size() > shown ? ", ...\n" : "\n");

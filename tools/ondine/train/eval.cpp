@@ -1,6 +1,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include <ondine/printable.h>
 #include <ondine/trainer.h>
 
 #include "ondine/command.h"
@@ -45,7 +46,7 @@ int run(const Options& options) {
   print_warnings(model);
   if (!options.checkpoint.empty()) take_checkpoint(model, options.checkpoint);
   if (options.averaged) take_averages(model);
-  const Dataset data = open_dataset(options.data.data, options.data, model, class_names(model));
+  const Dataset data = open_dataset(options.data.data, options.data, model, DataUse::evaluation);
   EvaluateOptions evaluate_options;
   evaluate_options.batch_size = options.batch_size;
   evaluate_options.map = parse_map(options.map, eval_inputs(model));
@@ -65,10 +66,10 @@ int run(const Options& options) {
       record["confusion_matrix"] = matrix_json(*score.confusion);
       if (!score.confusion->names.empty()) record["classes"] = score.confusion->names;
     }
-    std::cout << record.dump() << '\n';
+    std::cout << record.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
   } else {
     for (const auto& [metric, value] : score.metrics) {
-      std::cout << metric << ' ' << number(value) << " over " << score.rows << " rows\n";
+      std::cout << printable(metric) << ' ' << number(value) << " over " << score.rows << " rows\n";
     }
     if (score.confusion) print_matrix(std::cout, *score.confusion);
   }

@@ -7,22 +7,29 @@ namespace {
 
 volatile std::sig_atomic_t interrupted = 0;
 
-extern "C" void on_signal(int signal_number) {
-  interrupted = signal_number;
-  std::signal(signal_number, SIG_DFL);
+extern "C" void on_signal(int signal_number) { interrupted = signal_number; }
+
+// A signal that the parent ignores, as that of a background job, stays ignored.
+void take(int signal_number, struct sigaction& before) {
+  ::sigaction(signal_number, nullptr, &before);
+  if (before.sa_handler == SIG_IGN) return;
+  struct sigaction ours {};
+  ours.sa_handler = on_signal;
+  ours.sa_flags = static_cast<int>(SA_RESETHAND);  // a second one ends the process
+  ::sigaction(signal_number, &ours, nullptr);
 }
 
 }  // namespace
 
 InterruptGuard::InterruptGuard() {
   interrupted = 0;
-  std::signal(SIGINT, on_signal);
-  std::signal(SIGTERM, on_signal);
+  take(SIGINT, before_[0]);
+  take(SIGTERM, before_[1]);
 }
 
 InterruptGuard::~InterruptGuard() {
-  std::signal(SIGINT, SIG_DFL);
-  std::signal(SIGTERM, SIG_DFL);
+  ::sigaction(SIGINT, &before_[0], nullptr);
+  ::sigaction(SIGTERM, &before_[1], nullptr);
 }
 
 bool InterruptGuard::requested() noexcept { return interrupted != 0; }

@@ -5,10 +5,13 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
+#include <ondine/printable.h>
+
 namespace ondine::cli {
 
 void print_matrix(std::ostream& out, const ConfusionMatrix& matrix) {
-  std::vector<std::string> names = matrix.names;
+  std::vector<std::string> names;
+  for (const std::string& name : matrix.names) names.push_back(printable(name));
   for (std::size_t c = names.size(); c < matrix.classes; ++c) names.push_back(std::to_string(c));
   std::size_t width = 5;
   for (const std::string& name : names) width = std::max(width, name.size());

@@ -3,13 +3,15 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <iostream>
 
 namespace ondine::cli {
 namespace {
 
 constexpr std::uint64_t bar_width = 28;
-constexpr const char* erase_line = "\r\x1b[K";
+// Past std::cout, which escapes control characters; the two share their buffer.
+void erase_line() { std::fputs("\r\x1b[K", stdout); }
 
 }  // namespace
 
@@ -23,9 +25,9 @@ void Progress::update(const std::string& title, std::uint64_t done, std::uint64_
   last_ = now;
   drawn_ = true;
   const std::uint64_t filled = std::min(bar_width, done * bar_width / total);
-  std::cout << erase_line << title << " [" << std::string(filled, '#')
-            << std::string(bar_width - filled, '.') << "] " << done * 100 / total << "% " << status
-            << std::flush;
+  erase_line();
+  std::cout << title << " [" << std::string(filled, '#') << std::string(bar_width - filled, '.')
+            << "] " << done * 100 / total << "% " << status << std::flush;
 }
 
 void Progress::line(const std::string& text) {
@@ -35,7 +37,7 @@ void Progress::line(const std::string& text) {
 }
 
 void Progress::clear() {
-  if (drawn_) std::cout << erase_line;
+  if (drawn_) erase_line();
   drawn_ = false;
 }
 

@@ -3,6 +3,8 @@
 #include <cmath>
 #include <iostream>
 
+#include <ondine/printable.h>
+
 #include "ondine/train/metric_names.h"
 
 namespace ondine::cli {
@@ -37,7 +39,7 @@ void print(const Values& values) {
   for (const double value : values.of_runs) mean += value / n;
   double squares = 0;
   for (const double value : values.of_runs) squares += (value - mean) * (value - mean);
-  std::cout << values.name << ": mean " << number(mean) << ", standard deviation "
+  std::cout << printable(values.name) << ": mean " << number(mean) << ", standard deviation "
             << number(std::sqrt(squares / (n - 1))) << " of " << values.of_runs.size() << " runs\n";
 }
 

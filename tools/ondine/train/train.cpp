@@ -109,10 +109,15 @@ void add_train(Parser& parser) {
   Option resume =
       command.option("--resume", &options->trainer.resume, "Continue from the checkpoint");
   resume.needs(checkpoint).excludes(weights);
+  Option resume_if_exists =
+      command.option("--resume-if-exists", &options->trainer.resume_if_exists,
+                     "Continue from the checkpoint where there is one, else start anew");
+  resume_if_exists.needs(checkpoint).excludes(resume);
   command
       .option("--overwrite", &options->trainer.overwrite,
               "Replace an existing checkpoint, and records in --log-dir")
-      .excludes(resume);
+      .excludes(resume)
+      .excludes(resume_if_exists);
   add_run_schedule(command, options->schedule);
   add_stopping(command, *options);
   command.option("-o,--output", &options->output,
@@ -123,7 +128,7 @@ void add_train(Parser& parser) {
       command.option("--dry-run", &options->dry_run,
                      "Try every output, print data, plan, memory and the time of three steps, and "
                      "write nothing");
-  dry_run.excludes(resume);
+  dry_run.excludes(resume).excludes(resume_if_exists);
   command
       .option("--seeds", &options->seeds,
               "Train with N seeds from --seed on and print mean and standard deviation of the "

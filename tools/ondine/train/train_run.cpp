@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include <ondine/printable.h>
+
 #include "ondine/settings.h"
 #include "ondine/take_checkpoint.h"
 #include "ondine/take_weights.h"
@@ -37,6 +39,9 @@ TrainOptions completed(TrainOptions options) {
   }
   options.trainer.batch_size = options.batch_size.value_or(1);
   options.metrics_file = take_file(options.metrics);
+  TrainerOptions& trainer = options.trainer;
+  trainer.resume =
+      trainer.resume || (trainer.resume_if_exists && has_checkpoint(options.checkpoint));
   return options;
 }
 
@@ -48,6 +53,8 @@ TrainRun::TrainRun(const TrainOptions& options)
       trainer_(make_trainer()),
       progress_(options.quiet) {
   print_warnings(model_);
+  // The checkpoint says how the data are opened.
+  if (options_.trainer.resume) print_note(trainer_.resume());
   load_data();
   start();
 }
@@ -71,11 +78,10 @@ Trainer TrainRun::make_trainer() {
 // Even a constant rate would be another schedule than the model's.
 void TrainRun::require_one_schedule() const {
   if (!options_.schedule.is_chosen) return;
-  for (const auto& [name, text] : model_.metadata()) {
-    if (name != "ondine.schedule") continue;
-    throw Error(ErrorCode::mismatch, "--schedule: the model has a schedule of its own (" + text +
-                                         "); leave the option out, or prepare the model without");
-  }
+  const std::string own = model_schedule(model_);
+  if (own.empty()) return;
+  throw Error(ErrorCode::mismatch, "--schedule: the model has a schedule of its own (" + own +
+                                       "); leave the option out, or prepare the model without");
 }
 
 TrainerOptions TrainRun::trainer_options() const {
@@ -119,27 +125,32 @@ bool TrainRun::is_set(const PortInfo& input) const {
 void TrainRun::require_no_data() const {
   for (const PortInfo& input : inputs()) {
     if (input.has_default || is_set(input)) continue;
-    throw WrongUsage("--data is required: the training algorithm has the input '" + input.name +
-                     "'");
+    throw WrongUsage("--data is required: the training algorithm has the input '" +
+                     printable(input.name) + "'");
   }
 }
 
 void TrainRun::load_data() {
   if (options_.data.data.empty()) return require_no_data();
-  training_ = open_dataset(options_.data.data, options_.data, model_, class_names(model_));
+  training_ = open_dataset(options_.data.data, options_.data, model_);
   print_skipped(training_);
-  print_skipped(training_.validation());
+  print_skipped(training_.validation(), training_);
+  if (options_.trainer.validation_split != 0 && training_.has_validation()) {
+    std::cerr << "note: the validation part of the data is left out: --validation-split sets rows "
+                 "apart\n";
+  }
+  for (const std::string& note : trainer_.notes(training_)) {
+    std::cerr << "note: " << printable(note) << '\n';
+  }
   if (options_.validation_data.empty()) return;
-  const Dataset other = open_dataset(options_.validation_data, options_.data, model_,
-                                     training_.classes(), training_.sample_rate());
+  const Dataset other = open_like(training_, options_.validation_data, options_.data, model_);
   validation_ = other.has_validation() ? other.validation() : other;
   print_skipped(*validation_);
 }
 
 void TrainRun::start() {
   if (options_.initialize && !options_.trainer.resume) model_.initialize(options_.load.seed);
-  if (!options_.weights.empty()) take_weights(model_, options_.weights);
-  if (options_.trainer.resume) print_note(trainer_.resume());
+  if (!options_.weights.empty() && !options_.trainer.resume) take_weights(model_, options_.weights);
   if (!options_.metrics_file.empty()) {
     log_.open(options_.metrics_file, options_.trainer.resume ? std::ios::app : std::ios::trunc);
     if (!log_) throw Error(ErrorCode::io, "cannot write '" + options_.metrics_file + "'");
@@ -166,7 +177,8 @@ void TrainRun::on_epoch(const EpochReport& report) {
   for (const auto& [name, value] : report.training) record[name] = value;
   for (const auto& [name, value] : report.validation) record["validation_" + name] = value;
   if (report.confusion) record["validation_confusion_matrix"] = matrix_json(*report.confusion);
-  if (!(log_ << record.dump() << std::endl)) {
+  constexpr auto replace = nlohmann::json::error_handler_t::replace;
+  if (!(log_ << record.dump(-1, ' ', false, replace) << std::endl)) {
     throw Error(ErrorCode::io, "cannot write '" + options_.metrics_file + "'");
   }
 }

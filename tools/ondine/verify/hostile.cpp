@@ -144,6 +144,9 @@ json parse_report(const std::string& output) {
 
 Verdict run_hostile_case(const fs::path& folder, const VerifyOptions& options) {
   const Expectation expected = read_expectation(folder / "expect");
+  if (!options.run_setup && fs::exists(folder / "setup.sh")) {
+    return skipped("it is made by its setup.sh, a program that only --run-setup runs");
+  }
   const TemporaryFolder temporary;
   const fs::path copy = temporary.path() / folder.filename();
   copy_case(folder, copy);

@@ -1,11 +1,12 @@
 // Makes the calls that a case of conformance/ lists and writes what they give, for a program that
 // compares; conformance/README.md describes the files.
-#include <fstream>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <stdexcept>
+
+#include <ondine/replace_file.h>
 
 #include "ondine/command.h"
 #include "ondine/common.h"
@@ -102,9 +103,9 @@ int run(const Options& options) {
   }
   report["call"] = replay.position();
   fs::create_directories(options.results);
-  std::ofstream out(fs::path(options.results) / "report.json", std::ios::binary);
-  out << report.dump(1, ' ', true, json::error_handler_t::replace) << '\n';
-  if (!out.flush()) throw Error(ErrorCode::io, "cannot write to '" + options.results + "'");
+  replace_file(fs::path(options.results) / "report.json", [&](std::ostream& out) {
+    out << report.dump(1, ' ', true, json::error_handler_t::replace) << '\n';
+  });
   return 0;
 }
 

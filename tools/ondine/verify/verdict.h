@@ -40,6 +40,8 @@ struct VerifyOptions {
   double refusal_seconds = 0.2;
   double refusal_mib = 64;  // beyond the file
   std::string emulator;     // runs the executables of a cross build
+  // Runs setup.sh of hostile cases: a program that came with them, under the user's rights.
+  bool run_setup = false;
 };
 
 Verdict run_backend_case(const std::filesystem::path& folder, const VerifyOptions& options);

@@ -4,6 +4,8 @@
 #include <memory>
 #include <set>
 
+#include <ondine/printable.h>
+
 #include "ondine/command.h"
 #include "ondine/common.h"
 #include "ondine/train/progress.h"
@@ -82,8 +84,8 @@ class Worst {
   }
   std::string text() const {
     if (largest_.second.empty()) return "";
-    return "slowest refusal: " + number(slowest_.first) + " s (" + slowest_.second +
-           "), largest: " + human_bytes(largest_.first) + " (" + largest_.second + ")";
+    return "slowest refusal: " + number(slowest_.first) + " s (" + printable(slowest_.second) +
+           "), largest: " + human_bytes(largest_.first) + " (" + printable(largest_.second) + ")";
   }
 
  private:
@@ -106,13 +108,13 @@ int run(const Options& options) {
   Worst worst;
   for (std::size_t i = 0; i < cases.size(); ++i) {
     const std::string name = cases[i].folder.string();
-    progress.update("verify", i, cases.size(), cases[i].folder.filename().string());
+    progress.update("verify", i, cases.size(), printable(cases[i].folder.filename().string()));
     const Verdict verdict = run_case(cases[i], options.verify);
     ++counts[verdict.outcome];
     worst.add(verdict, cases[i].folder.filename().string());
     if (verdict.outcome == Outcome::passed) continue;
-    progress.line((verdict.outcome == Outcome::failed ? "FAILED  " : "SKIPPED ") + name + ": " +
-                  one_line(verdict.reason));
+    progress.line((verdict.outcome == Outcome::failed ? "FAILED  " : "SKIPPED ") + printable(name) +
+                  ": " + one_line(verdict.reason));
   }
   if (!worst.text().empty()) progress.line(worst.text());
   progress.line(std::to_string(counts[Outcome::passed]) + " passed, " +
@@ -129,7 +131,7 @@ void add_verify(Parser& parser) {
   Command command = parser.add(
       "verify", "Run conformance cases and compare with their expected results",
       "  ondine verify cases/training\n"
-      "  ondine verify cases/backend/simple cases/hostile/ext-symlink\n"
+      "  ondine verify cases/backend/simple cases/hostile/tensor-negative-dim\n"
       "A case is skipped when it needs an operator that this build lacks. Models that must be "
       "rejected are loaded\nin a child process, which may take at most 0.2 s of processor time "
       "for loading and 64 MiB beyond the file.\n");
@@ -144,6 +146,8 @@ void add_verify(Parser& parser) {
       .positive();
   command.option("--refusal-mib", &options->verify.refusal_mib,
                  "Limit on the memory of rejecting a model, in MiB beyond its file");
+  command.option("--run-setup", &options->verify.run_setup,
+                 "Run setup.sh of hostile cases, in a copy: only for cases whose author you trust");
   command.option("--emulator", &options->verify.emulator,
                  "Program that runs the executables of a cross build");
   add_operator_sets(command, options->verify.load.operator_sets);

@@ -103,7 +103,7 @@ void Augmenter::change_part(const Part& part, const Draws& draws, std::byte* row
   move_planes(planes, layout, draws);
   if (part.is_image) {
     if (options_.color != 0) {
-      change_colors(planes, layout, draws, part.source.column->white(dtype));
+      change_colors(planes, layout, draws, part.source.column->white(part.source.type));
     }
     if (options_.cutout != 0) cut_square(planes, layout, draws, options_.cutout);
   }

@@ -1,7 +1,6 @@
 #include "trainer/data/files/file_places.h"
 
 #include <algorithm>
-#include <array>
 
 #include "core/files/file.h"
 #include "core/message.h"
@@ -58,9 +57,10 @@ Dataset::Part open_part(const FileKind& kind, const fs::path& folder,
   if (classes.empty()) classes = found;
   FileIndex files;
   std::vector<std::int64_t> labels;
+  const bool reads_labels = options.use != DataUse::inference;
   for (const std::string& name : found) {
     const auto position = std::find(classes.begin(), classes.end(), name);
-    if (position == classes.end()) {
+    if (reads_labels && position == classes.end()) {
       fail(ErrorCode::mismatch, "class ", quoted(name), " in folder ", quoted(folder.string()),
            " is none of the ", owner);
     }
@@ -68,15 +68,30 @@ Dataset::Part open_part(const FileKind& kind, const fs::path& folder,
     for (const std::string& file : sorted_names(folder / name)) {
       if (kind.has(file)) files.add(file);
     }
-    if (files.size() == labels.size()) {
+    if (reads_labels && files.size() == labels.size()) {
       fail(ErrorCode::mismatch, "class ", quoted(name), " has no ", kind.nouns, " in folder ",
            quoted((folder / name).string()));
     }
     labels.resize(files.size(), position - classes.begin());
   }
+  if (!reads_labels) return file_part(kind, std::move(files), {}, {}, {}, options);
   const Shape rows{static_cast<std::int64_t>(labels.size())};
   return file_part(kind, std::move(files), "label", Tensor::of(rows, labels), std::move(classes),
                    options);
+}
+
+// Folders that are all named for a part of the data.
+SplitFiles split_folders(const fs::path& folder, const std::vector<std::string>& names) {
+  std::vector<fs::path> paths;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    for (std::size_t other = 0; other < i; ++other) {
+      if (split_of(names[other]) != split_of(names[i])) continue;
+      fail(ErrorCode::mismatch, "folders ", quoted(names[other]), " and ", quoted(names[i]), " in ",
+           quoted(folder.string()), " are both the same part of the data");
+    }
+    paths.push_back(folder / names[i]);
+  }
+  return split_files(paths);
 }
 
 }  // namespace
@@ -95,28 +110,21 @@ Parts open_class_folder(const FileKind& kind, const fs::path& folder,
   const char* owner = "model's classes";
   const std::vector<std::string> names = folders_in(folder);
   if (!is_split(names)) return {open_part(kind, folder, options.classes, owner, options), {}};
-  std::array<std::string, 2> of_split;
-  for (const std::string& name : names) {
-    std::string& taken = of_split[split_of(name) == Split::train ? 0 : 1];
-    if (!taken.empty()) {
-      fail(ErrorCode::mismatch, "folders ", quoted(taken), " and ", quoted(name), " in ",
-           quoted(folder.string()), " are both the same part of the data");
-    }
-    taken = name;
-  }
+  const SplitFiles split = split_folders(folder, names);
   Parts parts;
   std::vector<std::string> classes = options.classes;
-  if (!of_split[0].empty()) {
-    parts.train = open_part(kind, folder / of_split[0], classes, owner, options);
+  if (!split.train.empty()) {
+    parts.train = open_part(kind, split.train[0], classes, owner, options);
     if (classes.empty()) {
       classes = parts.train.classes;
       owner = "training data";
     }
   }
-  if (!of_split[1].empty()) {
+  if (!split.validation.empty()) {
     parts.validation =
-        open_part(kind, folder / of_split[1], classes, owner, options_like(parts.train, options));
+        open_part(kind, split.validation[0], classes, owner, options_like(parts.train, options));
   }
+  add_note(parts, split.note);
   return parts;
 }
 

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "trainer/data/files/file_kind.h"
+#include "trainer/data/text_file.h"
 
 namespace ondine::data {
 
@@ -19,7 +20,7 @@ Parts open_files(const FileKind& kind, std::span<const std::filesystem::path> pl
                  const DatasetOptions& options);
 
 // .csv and .tsv files whose first row has the name of such a file in some column.
-bool are_file_lists(const FileKind& kind, std::span<const std::filesystem::path> places);
+bool are_file_lists(const FileKind& kind, std::span<const TableStart> starts);
 Parts open_file_lists(const FileKind& kind, std::span<const std::filesystem::path> files,
                       const DatasetOptions& options);
 

@@ -67,12 +67,14 @@ Dataset::Part file_part(const FileKind& kind, FileIndex files, std::string label
   Dataset::Part part;
   part.classes = std::move(classes);
   part.threads = options.threads;
+  part.opened = {options.layout, options.image_fit, options.image_size, options.audio.seconds};
   files.shrink();
   if (options.skip_broken) skip_broken(kind, part, files, options);
   part.columns.push_back(
       cached_rows(kind.open(kind.column, std::move(files), options), options.cache_bytes));
   if (labels.defined()) {
-    part.columns.push_back(array_column(std::move(label), std::move(labels), Layout::nchw));
+    part.target = label;
+    part.columns.push_back(target_column(std::move(label), std::move(labels)));
   }
   return part;
 }

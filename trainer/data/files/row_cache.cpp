@@ -65,10 +65,13 @@ class CachedColumn final : public Column {
   PortInfo port() const override { return column_->port(); }
   std::string describe() const override { return column_->describe(); }
   std::optional<Dims> fit(const PortInfo& input) const override { return column_->fit(input); }
+  Dims dims_of(std::uint64_t row, Dims dims) const override {
+    return column_->dims_of(row, std::move(dims));
+  }
   std::string hint(const PortInfo& input) const override { return column_->hint(input); }
   bool is_label() const override { return column_->is_label(); }
   bool is_slow() const override { return column_->is_slow(); }
-  std::optional<double> white(DType dtype) const override { return column_->white(dtype); }
+  std::optional<double> white(const RowType& type) const override { return column_->white(type); }
   std::string file(std::uint64_t row) const override { return column_->file(row); }
   std::int64_t sample_rate() const override { return column_->sample_rate(); }
   std::string note() const override { return column_->note(); }

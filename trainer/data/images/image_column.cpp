@@ -79,6 +79,8 @@ class ImageColumn final : public Column {
         files_(std::move(files)),
         fit_(options.image_fit),
         size_(options.image_size),
+        inner_(options.inner_resize),
+        keeps_own_sizes_(options.use != DataUse::training),
         decoding_(options.limits) {}
 
   std::uint64_t rows() const override { return files_.size(); }
@@ -103,7 +105,13 @@ class ImageColumn final : public Column {
     if (!is_channels(channels)) return {};
     std::int64_t& height = row[last ? 0 : 1];
     std::int64_t& width = row[last ? 1 : 2];
-    if (height < 0 && width < 0 && !size_ && input.dtype == DType::uint8) {
+    const bool takes_any_size = height < 0 && width < 0 && !size_ && input.dtype == DType::uint8;
+    if (takes_any_size && keeps_own_sizes_) return row;
+    if (takes_any_size && inner_) {
+      height = inner_->size.height;
+      width = inner_->size.width;
+      resizes_as_model_ = true;
+    } else if (takes_any_size) {
       const ImageSize size = first_size();
       height = size.height;
       width = size.width;
@@ -114,6 +122,14 @@ class ImageColumn final : public Column {
     if (height <= 0 || width <= 0) return {};
     if (size_ && (height != size_->height || width != size_->width)) return {};
     return row;
+  }
+
+  Dims dims_of(std::uint64_t row, Dims dims) const override {
+    const ImageSize size = size_of_image(row);
+    const bool last = !is_channels(dims[0]) && is_channels(dims[2]);
+    dims[last ? 0 : 1] = size.height;
+    dims[last ? 1 : 2] = size.width;
+    return dims;
   }
 
   std::string hint(const PortInfo& input) const override {
@@ -145,8 +161,8 @@ class ImageColumn final : public Column {
   }
 
   bool is_slow() const override { return true; }
-  std::optional<double> white(DType dtype) const override {
-    return dtype == DType::uint8 ? 255 : 1;
+  std::optional<double> white(const RowType& type) const override {
+    return type.dtype == DType::uint8 ? 255 : 1;
   }
   std::string file(std::uint64_t row) const override { return files_.path(row); }
 
@@ -168,29 +184,36 @@ class ImageColumn final : public Column {
       }
       BudgetShare share(budget);
       share.add(static_cast<std::uint64_t>(resize_bytes(image)));
-      return Pixels{resize_image(image, size, fit_),
-                    image.dtype() == DType::uint16 ? 65535.0F : 255.0F};
+      const Resampling to = resizes_as_model_
+                                ? Resampling{size, ImageFit::stretch, inner_->antialias}
+                                : Resampling{size, fit_};
+      return Pixels{resize_image(image, to), image.dtype() == DType::uint16 ? 65535.0F : 255.0F};
     };
     return with_image(files_.path(index), decoding_, take);
   }
 
   ImageSize first_size() const {
-    std::call_once(first_read_, [&] {
-      with_image(files_.path(0), decoding_, [&](const Tensor& image, const auto&) {
-        first_size_ = {image.shape()[0], image.shape()[1]};
-      });
-    });
+    std::call_once(first_read_, [&] { first_size_ = size_of_image(0); });
     return first_size_;
+  }
+
+  ImageSize size_of_image(std::uint64_t row) const {
+    return with_image(files_.path(row), decoding_, [](const Tensor& image, const auto&) {
+      return ImageSize{image.shape()[0], image.shape()[1]};
+    });
   }
 
   FileIndex files_;
   ImageFit fit_;
   std::optional<ImageSize> size_;
+  std::optional<InnerResize> inner_;
+  bool keeps_own_sizes_;  // of a model that takes pictures of any size
   DecodeBudget decoding_;
   // Of the first image, where a model takes raw pixels of any size and none is given.
   mutable std::once_flag first_read_;
   mutable ImageSize first_size_;
   mutable std::atomic<bool> keeps_size_ = false;
+  mutable std::atomic<bool> resizes_as_model_ = false;
 };
 
 constexpr std::array<std::string_view, 7> extensions{".png",  ".jpg", ".jpeg", ".bmp",

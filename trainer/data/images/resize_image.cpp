@@ -18,9 +18,10 @@ struct Tap {
 };
 
 // Result position i covers [start + i scale, start + (i + 1) scale) of `size` source positions.
-std::vector<Tap> make_taps(std::int64_t size, std::int64_t result, double start, double scale) {
+std::vector<Tap> make_taps(std::int64_t size, std::int64_t result, double start, double scale,
+                           bool antialias) {
   std::vector<Tap> taps(static_cast<std::size_t>(result));
-  const double radius = std::max(scale, 1.0);
+  const double radius = antialias ? std::max(scale, 1.0) : 1.0;
   for (std::int64_t i = 0; i < result; ++i) {
     const double center = start + (static_cast<double>(i) + 0.5) * scale;
     const auto first =
@@ -45,21 +46,23 @@ struct Axes {
   std::vector<Tap> columns;
 };
 
-Axes make_axes(const Shape& image, ImageSize size, ImageFit fit) {
+Axes make_axes(const Shape& image, const Resampling& to) {
+  const ImageSize size = to.size;
   const auto height = static_cast<double>(image[0]);
   const auto width = static_cast<double>(image[1]);
   double by_row = height / static_cast<double>(size.height);
   double by_column = width / static_cast<double>(size.width);
-  if (fit == ImageFit::crop) by_row = by_column = std::min(by_row, by_column);
+  if (to.fit == ImageFit::crop) by_row = by_column = std::min(by_row, by_column);
   const double top = (height - by_row * static_cast<double>(size.height)) / 2;
   const double left = (width - by_column * static_cast<double>(size.width)) / 2;
-  return {make_taps(image[0], size.height, top, by_row),
-          make_taps(image[1], size.width, left, by_column)};
+  return {make_taps(image[0], size.height, top, by_row, to.antialias),
+          make_taps(image[1], size.width, left, by_column, to.antialias)};
 }
 
 template <class T>
-std::vector<float> resized(const T* pixels, const Shape& shape, ImageSize size, ImageFit fit) {
-  const Axes axes = make_axes(shape, size, fit);
+std::vector<float> resized(const T* pixels, const Shape& shape, const Resampling& to) {
+  const Axes axes = make_axes(shape, to);
+  const ImageSize size = to.size;
   const std::int64_t row_length = shape[1] * channels;
   std::vector<float> line(static_cast<std::size_t>(row_length));
   std::vector<float> result;
@@ -89,11 +92,11 @@ std::vector<float> resized(const T* pixels, const Shape& shape, ImageSize size, 
 
 }  // namespace
 
-std::vector<float> resize_image(const Tensor& image, ImageSize size, ImageFit fit) {
+std::vector<float> resize_image(const Tensor& image, const Resampling& to) {
   if (image.dtype() == DType::uint16) {
-    return resized(image.values<std::uint16_t>().data(), image.shape(), size, fit);
+    return resized(image.values<std::uint16_t>().data(), image.shape(), to);
   }
-  return resized(image.values<std::uint8_t>().data(), image.shape(), size, fit);
+  return resized(image.values<std::uint8_t>().data(), image.shape(), to);
 }
 
 std::int64_t resize_bytes(const Tensor& image) {

@@ -27,7 +27,8 @@ void append_utf8(std::string& to, std::uint32_t point) {
 
 class LineParser {
  public:
-  LineParser(std::string_view line, std::uint64_t number) : line_(line), number_(number) {}
+  LineParser(std::string_view line, std::uint64_t number, std::span<const std::string> keys)
+      : line_(line), number_(number), keys_(keys) {}
 
   bool is_empty() {
     skip_space();
@@ -41,6 +42,11 @@ class LineParser {
       JsonMember member;
       member.key = std::move(key);
       read_value(member);
+      if (std::find(keys_.begin(), keys_.end(), member.key) == keys_.end()) return;
+      for (const JsonMember& other : members) {
+        if (other.key != member.key) continue;
+        fail(ErrorCode::corrupt, "line ", number_, " has ", quoted(member.key), " twice");
+      }
       members.push_back(std::move(member));
     });
     if (!is_empty()) reject("text follows the object");
@@ -116,7 +122,15 @@ class LineParser {
       at_ += word.size();
       return;
     }
+    if (line_.substr(at_).starts_with("NaN")) {
+      at_ += 3;
+      return;
+    }
     if (peek() == '-') ++at_;
+    if (line_.substr(at_).starts_with("Infinity")) {
+      at_ += 8;
+      return;
+    }
     if (peek() == '0') {
       ++at_;
     } else {
@@ -200,6 +214,7 @@ class LineParser {
 
   std::string_view line_;
   std::uint64_t number_;
+  std::span<const std::string> keys_;
   std::size_t at_ = 0;
   int level_ = 0;
 };
@@ -207,19 +222,19 @@ class LineParser {
 }  // namespace
 
 void parse_json_lines(
-    std::string_view text,
+    std::string_view text, std::span<const std::string> keys,
     const std::function<void(const std::vector<JsonMember>&, std::uint64_t)>& take) {
   std::vector<JsonMember> members;
   std::uint64_t number = 0;
-  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);  // byte order mark
   while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    LineParser line(text.substr(0, end), ++number);
+    const std::size_t end = std::min(text.find_first_of("\r\n"), text.size());
+    LineParser line(text.substr(0, end), ++number, keys);
     if (!line.is_empty()) {
       line.read_object(members);
       take(members, number);
     }
-    text.remove_prefix(std::min(end + 1, text.size()));
+    text.remove_prefix(end);
+    text.remove_prefix(text.starts_with("\r\n") ? 2 : std::min<std::size_t>(1, text.size()));
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -19,11 +20,12 @@ struct JsonMember {
                       // nothing
 };
 
-// Calls `take` with the members of each line and its number (from 1). Empty lines are skipped.
-// Error(corrupt) that names line and byte of what is no JSON, and the line of what is no object.
-// `text` must be UTF-8.
+// Calls `take` with those members of each line that have one of the keys, and its number (from 1).
+// Lines end with LF, CR LF or CR; empty lines are skipped. NaN, Infinity and -Infinity are values,
+// as Python writes them. Error(corrupt) that names line and byte of what is no JSON, and the line
+// of what is no object or has one of the keys twice. `text` must be UTF-8.
 void parse_json_lines(
-    std::string_view text,
+    std::string_view text, std::span<const std::string> keys,
     const std::function<void(const std::vector<JsonMember>&, std::uint64_t)>& take);
 
 }  // namespace ondine::data

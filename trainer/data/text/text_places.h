@@ -5,6 +5,7 @@
 #include <span>
 
 #include "trainer/data/column.h"
+#include "trainer/data/text_file.h"
 
 namespace ondine::data {
 
@@ -14,7 +15,8 @@ bool are_texts(std::span<const std::filesystem::path> places);
 Parts open_texts(std::span<const std::filesystem::path> places, const DatasetOptions& options);
 
 // Every place is a .jsonl file, or a .csv or .tsv file that has the column of texts.
-bool are_text_tables(std::span<const std::filesystem::path> places, const DatasetOptions& options);
+bool are_text_tables(std::span<const std::filesystem::path> places,
+                     std::span<const TableStart> starts, const DatasetOptions& options);
 Parts open_text_tables(std::span<const std::filesystem::path> files, const DatasetOptions& options);
 
 }  // namespace ondine::data

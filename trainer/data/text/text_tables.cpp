@@ -1,16 +1,14 @@
 // Texts with targets in .jsonl, .csv and .tsv files.
 #include <algorithm>
-#include <fstream>
 
 #include "core/message.h"
-#include "trainer/data/csv.h"
-#include "trainer/data/open_data.h"
 #include "trainer/data/split_words.h"
-#include "trainer/data/table.h"
+#include "trainer/data/table_columns.h"
 #include "trainer/data/targets.h"
 #include "trainer/data/text/json_lines.h"
 #include "trainer/data/text/text_columns.h"
 #include "trainer/data/text/text_places.h"
+#include "trainer/data/text_file.h"
 #include "trainer/text/require_utf8.h"
 
 namespace ondine::data {
@@ -18,27 +16,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool is_json_lines(const fs::path& file) { return file.extension() == ".jsonl"; }
-char separator_of(const fs::path& file) { return file.extension() == ".tsv" ? '\t' : ','; }
-
 std::string text_column_of(const DatasetOptions& options) {
   return options.text.column.empty() ? "text" : options.text.column;
 }
 
-// Whether the header has the column.
-bool has_text_column(const fs::path& file, const DatasetOptions& options) {
-  std::ifstream stream(file);
-  std::string header;
-  if (!std::getline(stream, header)) return false;
-  bool found = false;
-  try {
-    parse_csv(header, separator_of(file), [&](std::span<const std::string> fields, std::uint64_t) {
-      found = std::find(fields.begin(), fields.end(), text_column_of(options)) != fields.end();
-    });
-  } catch (const Error&) {
-    return false;
-  }
-  return found;
+// Of .jsonl files.
+std::string target_of(const DatasetOptions& options) {
+  return options.target.empty() ? "label" : options.target;
 }
 
 struct TextTable {
@@ -62,7 +46,7 @@ class TextTableReader {
            names_.size());
     }
     table_->texts.add(fields[text_]);
-    if (target_ != none) add_target(fields[target_], is_missing(fields[target_]), line);
+    if (target_) add_target(fields[*target_], is_missing(fields[*target_]), line);
   }
 
   void take_object(const std::vector<JsonMember>& members, std::uint64_t line) {
@@ -70,11 +54,12 @@ class TextTableReader {
     if (text == nullptr || text->kind != JsonMember::Kind::text) {
       fail(ErrorCode::corrupt, "line ", line, " has no text ", quoted(column_));
     }
-    const std::string name = options_->target.empty() ? "label" : options_->target;
-    const JsonMember* target = find(members, name);
+    const std::string name = target_of(*options_);
+    const JsonMember* target = options_->use == DataUse::inference ? nullptr : find(members, name);
     if (!is_open_) {
       is_open_ = true;
-      set_target(target != nullptr || !options_->target.empty() ? name : std::string());
+      const bool is_asked = !options_->target.empty() && options_->use != DataUse::inference;
+      set_target(target != nullptr || is_asked ? name : std::string());
     }
     if (text->value.find('\0') != std::string::npos) {
       fail(ErrorCode::corrupt, "line ", line, ": a character U+0000 is no text");
@@ -84,14 +69,12 @@ class TextTableReader {
     if (target != nullptr && target->kind == JsonMember::Kind::nested) {
       fail(ErrorCode::corrupt, "line ", line, ": ", quoted(name), " is no single value");
     }
-    const bool is_missing =
-        target == nullptr || (target->kind == JsonMember::Kind::other && target->value == "null");
-    add_target(is_missing ? std::string() : target->value, is_missing, line);
+    const bool is_absent =
+        target == nullptr || (target->kind == JsonMember::Kind::other && is_missing(target->value));
+    add_target(is_absent ? std::string() : target->value, is_absent, line);
   }
 
  private:
-  static constexpr std::size_t none = static_cast<std::size_t>(-1);
-
   static const JsonMember* find(const std::vector<JsonMember>& members, const std::string& key) {
     const auto found = std::find_if(members.begin(), members.end(),
                                     [&](const JsonMember& one) { return one.key == key; });
@@ -100,20 +83,9 @@ class TextTableReader {
 
   void take_header(std::span<const std::string> fields) {
     names_.assign(fields.begin(), fields.end());
-    text_ = position_of(column_, "--text-column");
-    target_ = names_.size() - 1;
-    if (target_ == text_) target_ = text_ == 0 ? none : text_ - 1;
-    if (!options_->target.empty()) target_ = position_of(options_->target, "--target");
-    if (target_ == text_) {
-      fail(ErrorCode::mismatch, "column ", quoted(column_), " is both text and target");
-    }
-    set_target(target_ == none ? std::string() : names_[target_]);
-  }
-
-  std::size_t position_of(const std::string& name, const char* option) const {
-    const auto found = std::find(names_.begin(), names_.end(), name);
-    if (found != names_.end()) return static_cast<std::size_t>(found - names_.begin());
-    fail(ErrorCode::mismatch, "there is no column ", quoted(name), " (", option, ")");
+    text_ = require_column(names_, column_, "--text-column");
+    target_ = choose_target(names_, *options_, text_);
+    set_target(target_ ? names_[*target_] : std::string());
   }
 
   // All files of a part have the same target, or none.
@@ -138,18 +110,17 @@ class TextTableReader {
   std::string column_;
   std::vector<std::string> names_;  // of a header
   std::size_t text_ = 0;
-  std::size_t target_ = none;
+  std::optional<std::size_t> target_;
   bool is_open_ = false;  // the first object was read
 };
 
 void read_table(const fs::path& file, const DatasetOptions& options, TextTable& table) {
-  with_data(file, options.limits, [&](SharedSource& source) {
-    const std::string_view text(reinterpret_cast<const char*>(source.rest().data()),
-                                source.rest().size());
+  with_text(file, options.limits, [&](std::string_view text, const SharedSource&) {
     text::require_utf8(text);
     TextTableReader reader(options, file, table);
     if (is_json_lines(file)) {
-      parse_json_lines(text, [&](const auto& members, std::uint64_t line) {
+      const std::vector<std::string> keys{text_column_of(options), target_of(options)};
+      parse_json_lines(text, keys, [&](const auto& members, std::uint64_t line) {
         reader.take_object(members, line);
       });
     } else {
@@ -169,28 +140,30 @@ Dataset::Part part_of(TextTable table, const TargetReader* reader, const Dataset
       text_column(text_column_of(options), std::move(table.texts), options.text.length));
   if (table.targets.column.empty()) return part;
   part.classes = reader->classes();
-  part.columns.push_back(
-      array_column(table.targets.column, reader->read(table.targets), Layout::nchw));
+  part.target = table.targets.column;
+  part.columns.push_back(target_column(table.targets.column, reader->read(table.targets)));
   return part;
 }
 
 }  // namespace
 
-bool are_text_tables(std::span<const fs::path> places, const DatasetOptions& options) {
-  const auto is_one = [&](const fs::path& place) {
-    return is_json_lines(place) ||
-           (are_tables(std::span(&place, 1)) && has_text_column(place, options));
-  };
-  return !places.empty() && std::all_of(places.begin(), places.end(), is_one);
+bool are_text_tables(std::span<const fs::path> places, std::span<const TableStart> starts,
+                     const DatasetOptions& options) {
+  const std::string column = text_column_of(options);
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const std::vector<std::string>& header = starts[i].header;
+    if (is_json_lines(places[i])) continue;
+    if (std::find(header.begin(), header.end(), column) == header.end()) return false;
+  }
+  return !places.empty();
 }
 
 Parts open_text_tables(std::span<const fs::path> files, const DatasetOptions& options) {
+  const SplitFiles split = split_files(files);
   TextTable train(options.text.encoding);
   TextTable validation(options.text.encoding);
-  for (const fs::path& file : files) {
-    std::string stem = file.stem().string();
-    read_table(file, options, cut_split(stem) == Split::validation ? validation : train);
-  }
+  for (const fs::path& file : split.train) read_table(file, options, train);
+  for (const fs::path& file : split.validation) read_table(file, options, validation);
   const TextTable& first = train.texts.size() == 0 ? validation : train;
   std::optional<TargetReader> reader;
   if (!first.targets.column.empty()) reader.emplace(first.targets, options.classes);
@@ -199,8 +172,11 @@ Parts open_text_tables(std::span<const fs::path> files, const DatasetOptions& op
          " is not that of ", quoted(first.targets.files[0].name));
   }
   const TargetReader* const targets = reader ? &*reader : nullptr;
-  return {part_of(std::move(train), targets, options),
-          part_of(std::move(validation), targets, options)};
+  Parts parts{part_of(std::move(train), targets, options),
+              part_of(std::move(validation), targets, options)};
+  add_note(parts, split.note);
+  if (targets != nullptr) add_note(parts, targets->note());
+  return parts;
 }
 
 }  // namespace ondine::data

@@ -3,18 +3,16 @@
 
 #include "core/files/file.h"
 #include "core/message.h"
-#include "trainer/data/open_data.h"
 #include "trainer/data/split_words.h"
 #include "trainer/data/text/text_columns.h"
 #include "trainer/data/text/text_places.h"
+#include "trainer/data/text_file.h"
 #include "trainer/text/require_utf8.h"
 
 namespace ondine::data {
 namespace {
 
 namespace fs = std::filesystem;
-
-bool is_text(const fs::path& file) { return file.extension() == ".txt"; }
 
 // The text files of a folder, in alphabetical order; none of anything else.
 std::vector<fs::path> texts_in(const fs::path& folder) {
@@ -26,7 +24,7 @@ std::vector<fs::path> texts_in(const fs::path& folder) {
   std::sort(names.begin(), names.end());
   std::vector<fs::path> files;
   for (const std::string& name : names) {
-    if (is_text(name) && !name.starts_with('.')) files.push_back(folder / name);
+    if (is_running_text(name) && !name.starts_with('.')) files.push_back(folder / name);
   }
   return files;
 }
@@ -40,12 +38,8 @@ RunningText encoded(std::string_view text, const TextEncoding& encoding) {
 // Bytes stay in the file.
 RunningText read_text(const fs::path& file, const DatasetOptions& options) {
   RunningText text;
-  with_data(file, options.limits, [&](SharedSource& source) {
-    constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
-    std::string_view view(reinterpret_cast<const char*>(source.rest().data()),
-                          source.rest().size());
+  with_text(file, options.limits, [&](std::string_view view, const SharedSource& source) {
     text::require_utf8(view);
-    if (view.starts_with(byte_order_mark)) view.remove_prefix(byte_order_mark.size());
     if (options.text.encoding == TextEncoding()) {
       const auto* bytes = reinterpret_cast<const unsigned char*>(view.data());
       text = {source.owner(), std::span(bytes, view.size())};
@@ -69,6 +63,8 @@ Dataset::Part part_of(std::vector<RunningText> texts, const DatasetOptions& opti
          " and the one that follows need ", length + 1);
   }
   part.text = TextOptions{{}, length, options.text.encoding};
+  part.target = "label";
+  part.opened.predicts_next = true;
   part.columns.push_back(window_column("text", texts, length, 0));
   part.columns.push_back(window_column("label", std::move(texts), length, 1));
   return part;
@@ -78,7 +74,7 @@ Dataset::Part part_of(std::vector<RunningText> texts, const DatasetOptions& opti
 
 bool are_texts(std::span<const fs::path> places) {
   if (places.size() == 1 && !texts_in(places[0]).empty()) return true;
-  return !places.empty() && std::all_of(places.begin(), places.end(), is_text);
+  return !places.empty() && std::all_of(places.begin(), places.end(), is_running_text);
 }
 
 Parts open_texts(std::span<const fs::path> places, const DatasetOptions& options) {
@@ -88,14 +84,15 @@ Parts open_texts(std::span<const fs::path> places, const DatasetOptions& options
   }
   std::vector<fs::path> files = texts_in(places[0]);
   if (files.empty()) files.assign(places.begin(), places.end());
-  std::vector<RunningText> train;
-  std::vector<RunningText> validation;
-  for (const fs::path& file : files) {
-    std::string stem = file.stem().string();
-    auto& part = cut_split(stem) == Split::validation ? validation : train;
-    part.push_back(read_text(file, options));
-  }
-  return {part_of(std::move(train), options), part_of(std::move(validation), options)};
+  const SplitFiles split = split_files(files);
+  const auto read = [&](const std::vector<fs::path>& part) {
+    std::vector<RunningText> texts;
+    for (const fs::path& file : part) texts.push_back(read_text(file, options));
+    return part_of(std::move(texts), options);
+  };
+  Parts parts{read(split.train), read(split.validation)};
+  add_note(parts, split.note);
+  return parts;
 }
 
 }  // namespace ondine::data

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "graph/contract/opsets.h"
 #include "graph/training/prepare/losses/losses.h"
 
 namespace ondine::graph {
@@ -12,9 +11,7 @@ LossInputs find_loss_inputs(ModelDef& model, Names& names, const ValueTypes& typ
                             std::size_t class_axis) {
   LossInputs found;
   if (loss_model == nullptr) {
-    found.prediction =
-        find_prediction(model.graph, names, Opsets(model.opsets).version("").value_or(0), types,
-                        options, class_axis);
+    found.prediction = find_prediction(model, names, types, options, class_axis);
     return found;
   }
   found.matched = match_loss_model(*loss_model, model.graph, types);

@@ -52,6 +52,12 @@ std::string name_in_messages(Loss loss) {
       return "the dice loss";
     case Loss::hinge:
       return "the hinge loss";
+    case Loss::nll:
+      return "negative log likelihood";
+    case Loss::triplet:
+      return "the triplet loss";
+    case Loss::contrastive:
+      return "the contrastive loss";
     default:
       return "binary cross entropy";
   }

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "core/message.h"
 #include "graph/training/prepare/losses/kinds.h"
@@ -13,10 +14,36 @@ void require(bool holds, const char* what, double value) {
 }
 
 // A setting that differs from its default needs a loss that reads it.
-void require_used(bool given, bool used, const char* setting, const char* owners,
-                  const PrepareOptions& options) {
-  if (!given || used) return;
-  fail(ErrorCode::mismatch, setting, " belong to the loss ", owners, ", the loss is ",
+struct Setting {
+  bool is_given = false;
+  const char* what = "";
+  std::vector<Loss> owners;
+};
+
+std::vector<Setting> settings_of(const PrepareOptions& options) {
+  const PrepareOptions defaults;
+  return {
+      {options.label_smoothing != 0, "smoothed labels belong", {Loss::softmax_cross_entropy}},
+      {options.ignore_index.has_value(), "ignored labels belong", {Loss::softmax_cross_entropy}},
+      {options.soft_labels, "soft labels belong", {Loss::softmax_cross_entropy}},
+      {!options.class_weights.empty(),
+       "class weights belong",
+       {Loss::softmax_cross_entropy, Loss::focal}},
+      {options.huber_delta != defaults.huber_delta, "the Huber delta belongs", {Loss::huber}},
+      {options.focal_gamma != defaults.focal_gamma, "the focal gamma belongs", {Loss::focal}},
+      {options.margin != defaults.margin, "the margin belongs", {Loss::triplet, Loss::contrastive}},
+      {options.ctc_blank != defaults.ctc_blank, "the CTC blank belongs", {Loss::ctc}},
+  };
+}
+
+void require_used(const Setting& setting, const PrepareOptions& options) {
+  const bool is_read =
+      !has_loss_model(options) &&
+      std::find(setting.owners.begin(), setting.owners.end(), options.loss) != setting.owners.end();
+  if (!setting.is_given || is_read) return;
+  std::string owners;
+  for (const Loss one : setting.owners) owners += (owners.empty() ? "" : " or ") + name_of(one);
+  fail(ErrorCode::mismatch, setting.what, " to the loss ", owners, ", the loss is ",
        name_of(options));
 }
 
@@ -51,14 +78,7 @@ void check_loss_options(const PrepareOptions& options) {
                               static_cast<std::ptrdiff_t>(weights.size())) {
     fail(ErrorCode::mismatch, "all class weights are 0");
   }
-  const bool is_entropy = options.loss == Loss::softmax_cross_entropy && !has_loss_model(options);
-  const bool is_focal = options.loss == Loss::focal && !has_loss_model(options);
-  const char* entropy = "softmax-cross-entropy";
-  require_used(e != 0, is_entropy, "smoothed labels", entropy, options);
-  require_used(options.ignore_index.has_value(), is_entropy, "ignored labels", entropy, options);
-  require_used(options.soft_labels, is_entropy, "soft labels", entropy, options);
-  require_used(!weights.empty(), is_entropy || is_focal, "class weights",
-               "softmax-cross-entropy or focal", options);
+  for (const Setting& one : settings_of(options)) require_used(one, options);
   if (options.soft_labels && options.ignore_index) {
     fail(ErrorCode::mismatch, "soft labels have no index that could be ignored");
   }

@@ -20,6 +20,10 @@ void check_optimizer(const Settings& optimizer, const Require& require) {
   if constexpr (requires { optimizer.momentum; }) {
     require(fraction(optimizer.momentum), "the momentum must be in [0, 1)", optimizer.momentum);
   }
+  if constexpr (requires { optimizer.epsilon; }) {
+    require(finite(optimizer.epsilon) && optimizer.epsilon > 0,
+            "epsilon must be a positive number", optimizer.epsilon);
+  }
   if constexpr (requires { optimizer.beta1; }) {
     require(fraction(optimizer.beta1), "beta1 must be in [0, 1)", optimizer.beta1);
     require(fraction(optimizer.beta2), "beta2 must be in [0, 1)", optimizer.beta2);

@@ -30,6 +30,23 @@ bool has_float16(const GraphDef& main, const ValueTypes& types) {
          std::ranges::any_of(main.value_infos, is_declared);
 }
 
+// A float16 value in the subgraphs of a node; "" if there is none.
+std::string inner_float16(const NodeDef& node) {
+  constexpr auto code = static_cast<std::int64_t>(DType::float16);
+  for (const auto& body : subgraphs_of(node)) {
+    for (const auto* list : {&body->inputs, &body->outputs, &body->value_infos}) {
+      for (const ValueDef& one : *list) {
+        if (one.type.dtype == DType::float16) return one.name;
+      }
+    }
+    for (const NodeDef& one : body->nodes) {
+      if (one.op == "Cast" && integer_attribute(one, "to", 0) == code) return one.outputs.at(0);
+      if (std::string name = inner_float16(one); !name.empty()) return name;
+    }
+  }
+  return {};
+}
+
 // The first float16 value through which derivatives pass; "" for none.
 std::string float16_value(const GraphDef& main, const ValueTypes& types,
                           const std::vector<std::string>& read,
@@ -37,7 +54,9 @@ std::string float16_value(const GraphDef& main, const ValueTypes& types,
   for (const InitializerDef* one : trained) {
     if (one->value.dtype() == DType::float16) return one->name;
   }
-  if (!has_float16(main, types)) return {};
+  const bool may_be_inside = std::ranges::any_of(
+      main.nodes, [](const NodeDef& node) { return !inner_float16(node).empty(); });
+  if (!may_be_inside && !has_float16(main, types)) return {};
   const ValueTypes known = known_types(main, types);
   for (const std::string& name : read) {
     if (is_float16(known, name)) return name;
@@ -52,6 +71,7 @@ std::string float16_value(const GraphDef& main, const ValueTypes& types,
     for (const std::string& output : node.outputs) {
       if (!live.contains(output)) continue;
       if (is_float16(known, output)) return output;
+      if (std::string inner = inner_float16(node); !inner.empty()) return inner;
       learned.insert(output);
     }
   }

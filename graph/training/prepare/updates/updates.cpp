@@ -1,6 +1,7 @@
 #include "graph/training/prepare/updates/updates.h"
 
 #include "core/message.h"
+#include "graph/record/training_entries.h"
 #include "graph/training/prepare/updates/accumulation.h"
 #include "graph/training/prepare/updates/gradients.h"
 #include "graph/training/prepare/updates/schedule.h"
@@ -77,15 +78,15 @@ Properties update_properties(const Updates& updates, const std::vector<std::stri
                              const PrepareOptions& options) {
   Properties result;
   if (options.accumulate) {
-    result.emplace_back("ondine.accumulate", std::to_string(*options.accumulate));
+    result.emplace_back(entry::accumulate, std::to_string(*options.accumulate));
   }
   if (has_schedule(options)) {
-    result.emplace_back("ondine.schedule", describe(*options.schedule));
-    result.emplace_back("ondine.scheduled_rate", updates.optimizer.scheduled);
+    result.emplace_back(entry::schedule, describe(*options.schedule));
+    result.emplace_back(entry::scheduled_rate, updates.optimizer.scheduled);
   }
   if (options.average) {
-    result.emplace_back("ondine.averaged", lines_of(trained));
-    result.emplace_back("ondine.averages", lines_of(updates.optimizer.averages));
+    result.emplace_back(entry::averaged, lines_of(trained));
+    result.emplace_back(entry::averages, lines_of(updates.optimizer.averages));
   }
   return result;
 }

@@ -57,8 +57,8 @@ std::string reason_in(const ModelDef& model, const std::string& name, bool train
 
 }  // namespace
 
-TEST_CASE("tensors with infinities, NaN or huge elements are never trained by default") {
-  for (const float bad : {-infinity, infinity, std::nanf(""), -1e9F, -3.4e38F}) {
+TEST_CASE("tensors with infinities, NaN or the least numbers are never trained by default") {
+  for (const float bad : {-infinity, infinity, std::nanf(""), -3.4e38F}) {
     ModelDef model = with_operand("Add", Tensor::of<float>({1, 3}, {0.25F, bad, -1}));
     CHECK_FALSE(reason_in(model, "k", false).empty());
     // Not even where the exporter calls them parameters.
@@ -68,6 +68,11 @@ TEST_CASE("tensors with infinities, NaN or huge elements are never trained by de
   }
   CHECK(reason_in(with_operand("Add", Tensor::of<float>({1, 3}, {0, -10000, 0})), "k", false) ==
         "a mask of 0 and -10000");
+  // A large number is a bias beside a product, and a mask elsewhere.
+  const Tensor large = Tensor::of<float>({1, 3}, {0.25F, -1e9F, -1});
+  reason_in(with_operand("Add", large), "k", true);
+  CHECK(reason_in(with_operand("Mul", large), "k", false) ==
+        "holds elements of size 1e+09, as masks do");
   // Two values of which none is 0, and small ones.
   reason_in(with_operand("Add", Tensor::of<float>({3}, {0.5F, -10000, 0.5F})), "k", true);
   reason_in(with_operand("Add", Tensor::of<float>({3}, {0, -10, 0})), "k", true);
@@ -105,12 +110,12 @@ TEST_CASE("masks, positions, anchors, frequencies and tables of sines are no par
   const Tensor slopes = made_of({2, 4}, [](double i) { return i < 4 ? 0.5 * i : 0.25 * (i - 4); });
   reason_in(with_operand("Add", slopes), "k", false);
   const Tensor positions = made_of({1, 9}, [](double i) { return 0.1 * i; });
-  reason_in(with_operand("Add", positions), "k", false);
+  reason_in(with_operand("Mul", positions), "k", false);
   const Tensor grid = made_of({2, 6}, [](double i) { return std::floor(i / 2) + 0.5; });
   reason_in(with_operand("Add", grid), "k", false);
   reason_in(with_operand("Mul", Tensor::of<float>({3, 2}, {10, 13, 16, 30, 33, 23})), "k", false);
   const Tensor frequencies = made_of({6}, [](double i) { return std::pow(1e4, -i / 6); });
-  reason_in(with_operand("MatMul", frequencies), "k", false);
+  reason_in(with_operand("Mul", frequencies), "k", false);
   const Tensor angles = made_of({1, 4, 2}, [](double i) {
     return std::floor(i / 2) * (i == 2 * std::floor(i / 2) ? 1 : 0.01);
   });

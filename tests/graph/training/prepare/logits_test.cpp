@@ -1,3 +1,4 @@
+#include "graph/record/record.h"
 #include "graph/training/prepare/logits.h"
 
 #include <algorithm>
@@ -157,12 +158,7 @@ TEST_CASE("the classes of a linear layer's scores of many positions are the last
   model.graph.outputs[0].type.dims = {std::string("N"), std::int64_t{2}, std::int64_t{4},
                                       std::int64_t{5}};
   const PrepareReport report = prepare(model, {});
-  const auto& metadata = model.metadata;
-  const auto recorded = std::find_if(metadata.begin(), metadata.end(), [](const auto& one) {
-    return one.first == "ondine.class_axis";
-  });
-  REQUIRE(recorded != metadata.end());
-  CHECK(recorded->second == std::to_string(axis));
+  CHECK(read_record(model.metadata).prediction.class_axis == axis);
   CHECK((report.prediction_reason.find("last axis") != std::string::npos) == (axis == 3));
 }
 

@@ -49,7 +49,7 @@ TEST_CASE("running statistics that an exporter merged with parameters are separa
   CHECK(nodes[2].inputs[1] == (untie ? "2.weight" : "1.weight"));
   CHECK(nodes[2].inputs[2] == (untie ? "2.bias" : "1.bias"));
   CHECK(report.trained.size() == (untie ? 5 : 3));
-  const std::string tied = "train as one unless they are untied (untie, --untie): '2.weight'";
+  const std::string tied = "train as one, as asked for (tie, --tie): '2.weight'";
   CHECK((text_of(report.notes).find(tied) == std::string::npos) == untie);
   require_single_assignment(model);
 }

@@ -123,12 +123,15 @@ TEST_CASE("BatchNormalization with computed statistics stays as it is") {
   prepare(model, {});
   CHECK(find_op(*model.training[0].algorithm, "BatchNormalization") == nullptr);
   copied.graph.nodes[1] = named_node("Identity", {"bn.mean"}, {"mean"});
-  ModelDef untied = copied;
-  CHECK_THROWS_WITH(prepare(copied, {}), Catch::Contains("'mean'") && Catch::Contains("--untie"));
+  ModelDef written = copied;
   PrepareOptions options;
-  options.untie = true;
-  prepare(untied, options);
-  CHECK(keys(untied.training[0].update_binding).contains("mean"));
+  options.tie = GENERATE(false, true);
+  prepare(copied, options);
+  CHECK(keys(copied.training[0].update_binding).contains("mean"));
+  // An Identity of the network itself.
+  written.graph.nodes[1].name = "/norm/Identity";
+  CHECK_THROWS_WITH(prepare(written, options),
+                    Catch::Contains("'mean'") && Catch::Contains("without training mode"));
 }
 
 TEST_CASE("old versions get the nodes that they have") {

@@ -12,17 +12,19 @@ namespace {
 // "LINE key=text KEY..." of every line: texts in quotes, other values as they are, nested ones as
 // brackets.
 std::string read(const std::string& text) {
+  static const std::vector<std::string> keys{"a", "b", "c", "d", "h", "n", "k\"\\/\b\f\n\r\t"};
   std::string out;
-  data::parse_json_lines(text, [&](const std::vector<JsonMember>& members, std::uint64_t line) {
-    out += std::to_string(line);
-    for (const JsonMember& one : members) {
-      out += " " + one.key + "=";
-      if (one.kind == JsonMember::Kind::text) out += "\"" + one.value + "\"";
-      if (one.kind == JsonMember::Kind::other) out += one.value;
-      if (one.kind == JsonMember::Kind::nested) out += "[" + one.value + "]";
-    }
-    out += ";";
-  });
+  data::parse_json_lines(text, keys,
+                         [&](const std::vector<JsonMember>& members, std::uint64_t line) {
+                           out += std::to_string(line);
+                           for (const JsonMember& one : members) {
+                             out += " " + one.key + "=";
+                             if (one.kind == JsonMember::Kind::text) out += "\"" + one.value + "\"";
+                             if (one.kind == JsonMember::Kind::other) out += one.value;
+                             if (one.kind == JsonMember::Kind::nested) out += "[" + one.value + "]";
+                           }
+                           out += ";";
+                         });
   return out;
 }
 
@@ -47,7 +49,7 @@ TEST_CASE("members of each line are texts, other values as written, and nested o
   CHECK(read("").empty());
   CHECK(read("{}") == "1;");
   CHECK(read("\n \t\r\n{\"a\":1}\n\n{\"b\":\"x\"}\r\n") == "3 a=1;5 b=\"x\";");
-  CHECK(read("\xef\xbb\xbf{\"a\":true}") == "1 a=true;");
+  CHECK(read("{\"a\":true}\r{\"b\":1}\r\r\n{\"c\":2}\n") == "1 a=true;2 b=1;4 c=2;");
   CHECK(read(" { \"a\" : false , \"b\" :\tnull , \"c\" : \"\" } ") == "1 a=false b=null c=\"\";");
   for (const char* number :
        {"0", "-0", "10", "-7", "907", "0.5", "-0.25", "1e5", "1E-5", "0e+10", "12.75e03"}) {
@@ -55,6 +57,18 @@ TEST_CASE("members of each line are texts, other values as written, and nested o
   }
   CHECK(read(R"({"a":[],"b":{},"c":[1,[2,{"x":[]}],"]"],"d":{"e":{"f":"}"},"g":1},"h":2})") ==
         "1 a=[] b=[] c=[] d=[] h=2;");
+}
+
+TEST_CASE("only members with one of the keys are kept, and each key stands once in a line") {
+  CHECK(read(R"({"x":1,"a":2,"y":{"a":3},"x":4})") == "1 a=2;");
+  refuse(R"({"a":2,"a":3})", "line 1 has 'a' twice");
+}
+
+TEST_CASE("NaN and infinities are values, as Python writes them") {
+  CHECK(read(R"({"a":NaN,"b":Infinity,"c":-Infinity,"x":[NaN]})") ==
+        "1 a=NaN b=Infinity c=-Infinity;");
+  refuse(R"({"a":nan})", "line 1, byte 6: not JSON, a value expected");
+  refuse(R"({"a":-NaN})", "line 1, byte 7: not JSON, a value expected");
 }
 
 TEST_CASE("escapes of texts and keys become their characters, in UTF-8") {

@@ -68,7 +68,8 @@ std::vector<std::int64_t> ids_of(const Dataset& data, const PortInfo& input, std
 
 std::vector<std::string> members_of(const std::string& text) {
   std::vector<std::string> result;
-  data::parse_json_lines(text, [&](const auto& members, std::uint64_t line) {
+  static const std::vector<std::string> keys{"a", "b", "c", "d", "e", "k"};
+  data::parse_json_lines(text, keys, [&](const auto& members, std::uint64_t line) {
     for (const data::JsonMember& one : members) {
       result.push_back(std::to_string(line) + one.key + "=" + one.value);
     }

@@ -70,3 +70,77 @@ TEST_CASE("CTC needs an operator set with Scan along any axis, and a blank among
   CHECK_THAT(refusal(10, 0), Catch::Contains("CTC needs ai.onnx 11, the model imports ai.onnx 10"));
   CHECK_THAT(refusal(12, 5), Catch::Contains("the CTC blank 5 is none of the 5 classes of 'y'"));
 }
+
+TEST_CASE("CTC says how it reads the logits, and refuses steps before the batch") {
+  const auto outcome = [](std::vector<DimDef> input, std::vector<DimDef> output,
+                          Loss loss = Loss::ctc) -> std::string {
+    ModelDef model = scores(DType::float32);
+    model.graph.inputs[0].type.dims = std::move(input);
+    model.graph.outputs[0].type.dims = std::move(output);
+    try {
+      return prepare(model, {.loss = loss}).prediction_reason;
+    } catch (const Error& error) {
+      return error.what();
+    }
+  };
+  const DimDef n = std::string("N");
+  const DimDef t = std::string("T");
+  const DimDef batch = std::string("my_batch");
+  const DimDef any = std::monostate();
+  const auto size = [](std::int64_t value) { return DimDef(value); };
+  const auto refused = [](const std::string& name, const std::string& first) {
+    return Catch::Contains("the batch of output 'y', " + name + ", is axis 1 and axis 0 is " +
+                           first + "; CTC needs [batch, steps, classes]");
+  };
+  const auto read = Catch::EndsWith(", read as [batch, steps, classes]");
+  CHECK_THAT(outcome({n, t, size(4)}, {n, t, size(5)}), read);
+  // By the name of the inputs' first axis.
+  CHECK_THAT(outcome({n, size(20), size(4)}, {size(20), n, size(5)}), refused("'N'", "20"));
+  CHECK_THAT(outcome({n, t, size(4)}, {t, n, size(5)}), refused("'N'", "'T'"));
+  CHECK_THAT(outcome({n, t, size(4)}, {any, n, size(5)}), refused("'N'", "?"));
+  // By its size, where there are no names.
+  CHECK_THAT(outcome({size(1), size(20), size(4)}, {size(20), size(1), size(5)}),
+             refused("1", "20"));
+  CHECK_THAT(outcome({size(1), size(20), size(4)}, {size(1), size(20), size(5)}), read);
+  CHECK_THAT(outcome({size(6), size(6), size(4)}, {size(6), size(6), size(5)}), read);
+  // By what it is called, which says more than the place.
+  CHECK_THAT(outcome({t, batch, size(4)}, {t, batch, size(5)}), refused("'my_batch'", "'T'"));
+  CHECK_THAT(outcome({t, batch, size(4)}, {batch, t, size(5)}), read);
+  // Nothing tells.
+  CHECK_THAT(outcome({any, any, size(4)}, {any, any, size(5)}), read);
+}
+
+TEST_CASE("other losses need the batch first where they count examples, and else say where it is") {
+  const auto outcome = [](std::vector<DimDef> output, Loss loss) -> std::string {
+    ModelDef model = scores(DType::float32);
+    model.graph.inputs[0].type.dims = {std::string("N"), std::int64_t{20}, std::int64_t{4}};
+    model.graph.outputs[0].type.dims = std::move(output);
+    try {
+      return prepare(model, {.loss = loss}).prediction_reason;
+    } catch (const Error& error) {
+      return error.what();
+    }
+  };
+  const std::vector<DimDef> turned{std::int64_t{20}, std::string("N"), std::int64_t{5}};
+  const std::vector<DimDef> right{std::string("N"), std::int64_t{20}, std::int64_t{5}};
+  for (const Loss loss : {Loss::mse, Loss::mae, Loss::huber, Loss::bce_with_logits, Loss::hinge,
+                          Loss::cosine, Loss::softmax_cross_entropy, Loss::focal}) {
+    CAPTURE(static_cast<int>(loss));
+    CHECK_THAT(outcome(turned, loss),
+               Catch::Contains("its batch 'N' is axis 1, as in the labels then"));
+    CHECK_THAT(outcome(right, loss), !Catch::Contains("batch"));
+  }
+  for (const Loss loss : {Loss::kl, Loss::dice}) {
+    CAPTURE(static_cast<int>(loss));
+    CHECK_THAT(outcome(turned, loss), Catch::Contains("the batch of output 'y', 'N', is axis 1") &&
+                                          Catch::Contains("needs the batch on axis 0"));
+    CHECK_THAT(outcome(right, loss), !Catch::Contains("batch"));
+  }
+  const std::vector<DimDef> pair{std::int64_t{5}, std::string("N")};
+  CHECK_THAT(outcome(pair, Loss::triplet), Catch::Contains("the triplet loss needs the batch"));
+  CHECK_THAT(outcome(pair, Loss::softmax_cross_entropy),
+             Catch::Contains("axis 1 of output 'y' would hold the classes, but it is the batch"));
+  // A batch of one that the file fixes.
+  CHECK_THAT(outcome({std::int64_t{1}, std::string("N")}, Loss::softmax_cross_entropy),
+             Catch::EndsWith("taken for logits"));
+}

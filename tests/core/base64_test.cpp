@@ -3,10 +3,10 @@
 
 #include <ondine/error.h>
 
-#include "trainer/base64.h"
+#include "core/base64.h"
 
 using namespace ondine;
-using namespace ondine::trainer;
+using namespace ondine;
 
 TEST_CASE("base64 pads as the examples of RFC 4648 do, and reads them back") {
   for (const auto& [bytes, text] : {std::pair("", ""),

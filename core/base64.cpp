@@ -1,11 +1,11 @@
-#include "trainer/base64.h"
+#include "core/base64.h"
 
 #include <algorithm>
 #include <array>
 
 #include "core/message.h"
 
-namespace ondine::trainer {
+namespace ondine {
 namespace {
 
 constexpr std::string_view digits =
@@ -66,4 +66,4 @@ std::string from_base64(std::string_view text) {
   return bytes;
 }
 
-}  // namespace ondine::trainer
+}  // namespace ondine

@@ -1,0 +1,379 @@
+// The data record as JSON.
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "core/base64.h"
+#include "core/message.h"
+#include "graph/record/names.h"
+#include "graph/record/record.h"
+
+namespace ondine::graph {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::int64_t format_version = 1;
+constexpr int most_depth = 32;  // writers of JSON call themselves for each level
+
+// The writer of JSON refuses texts that are not UTF-8.
+bool is_utf8(const std::string& text) {
+  try {
+    static_cast<void>(Json(text).dump());
+    return true;
+  } catch (const Json::type_error&) {
+    return false;
+  }
+}
+
+// JSON has no infinite numbers.
+Json number_json(double value) {
+  if (std::isfinite(value)) return value;
+  return std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
+}
+
+// A name that is not UTF-8 is an object with its bytes in base64.
+Json text_json(const std::string& text) {
+  if (is_utf8(text)) return text;
+  return Json{{"base64", to_base64(text)}};
+}
+
+// A member is left out where it has nothing to say.
+void set(Json& object, const char* name, Json value) {
+  const bool is_empty = value.is_null() ||
+                        (value.is_string() && value.get_ref<const std::string&>().empty()) ||
+                        ((value.is_array() || value.is_object()) && value.empty());
+  if (is_empty) {
+    object.erase(name);
+  } else {
+    object[name] = std::move(value);
+  }
+}
+
+template <class T>
+Json unless(const T& value, const T& neutral) {
+  return value == neutral ? Json() : Json(value);
+}
+
+template <class T>
+Json of(const std::optional<T>& value) {
+  return value ? Json(*value) : Json();
+}
+
+Json size_json(const std::optional<ImageSize>& size) {
+  return size ? Json{size->height, size->width} : Json();
+}
+
+Json texts_json(const std::vector<std::string>& texts) {
+  Json list = Json::array();
+  for (const std::string& text : texts) list.push_back(text_json(text));
+  return list;
+}
+
+// The member as it was, for its unknown members; an empty object where it was none.
+Json member(const Json& object, const char* name) {
+  const auto found = object.find(name);
+  return found != object.end() && found->is_object() ? *found : Json::object();
+}
+
+void write_prediction(Json& to, const DataRecord::Prediction& from) {
+  set(to, "output", text_json(from.output));
+  set(to, "value", text_json(from.value));
+  set(to, "meaning",
+      from.meaning == OutputMeaning::unknown ? Json() : Json(to_string(from.meaning)));
+  set(to, "loss", text_json(from.loss));
+  set(to, "label", text_json(from.label));
+  set(to, "class_axis", of(from.class_axis));
+  set(to, "class_axis_of", text_json(from.class_axis_of));
+  set(to, "ignored_label", of(from.ignored_label));
+  set(to, "ctc_blank", unless(from.ctc_blank, std::int64_t{0}));
+}
+
+void write_table(Json& to, const TableColumns& from) {
+  set(to, "features", texts_json(from.features));
+  set(to, "target", text_json(from.target));
+  set(to, "fill", from.fill ? number_json(*from.fill) : Json());
+}
+
+void write_images(Json& to, const DataRecord::Images& from) {
+  set(to, "size", size_json(from.size));
+  to["fit"] = name_in(fit_names, from.fit);
+  to["layout"] = name_in(layout_names, from.layout);
+  to["upright"] = from.upright;
+}
+
+void write_text(Json& to, const DataRecord::Text& from) {
+  set(to, "column", text_json(from.column));
+  set(to, "encoding", text_json(from.encoding));
+  set(to, "pieces", from.pieces.empty() ? Json() : Json(to_base64(from.pieces)));
+  set(to, "length", unless(from.length, std::int64_t{0}));
+}
+
+// Objects in a list, found again by one of their members.
+template <class Items, class Write>
+void write_list(Json& to, const char* name, const char* key, const Items& items, Write write) {
+  Json list = Json::array();
+  const Json before = to.contains(name) && to[name].is_array() ? to[name] : Json::array();
+  for (const auto& item : items) {
+    Json object = Json::object();
+    const Json id = write.id(item);
+    for (const Json& one : before) {
+      if (one.is_object() && one.contains(key) && one[key] == id) object = one;
+    }
+    object[key] = id;
+    write(object, item);
+    list.push_back(std::move(object));
+  }
+  set(to, name, std::move(list));
+}
+
+struct WriteInput {
+  Json id(const DataRecord::Input& from) const { return text_json(from.name); }
+  void operator()(Json& to, const DataRecord::Input& from) const {
+    set(to, "column", text_json(from.column));
+    set(to, "type",
+        from.dtype == DType::undefined ? Json() : Json(std::string(to_string(from.dtype))));
+    set(to, "scale", unless(from.scale, 1.0));
+  }
+};
+
+struct WritePreprocessing {
+  Json id(const DataRecord::Preprocessing& from) const { return text_json(from.input); }
+  void operator()(Json& to, const DataRecord::Preprocessing& from) const {
+    set(to, "description", text_json(from.description));
+    set(to, "resize", size_json(from.resize));
+    set(to, "antialias", unless(from.antialias, false));
+  }
+};
+
+Json parse(const std::string& text) {
+  const auto depth = [](int level, Json::parse_event_t, Json&) {
+    if (level > most_depth) fail(ErrorCode::limit, "more than ", most_depth, " levels of JSON");
+    return true;
+  };
+  try {
+    Json json = Json::parse(text, depth);
+    if (!json.is_object()) fail(ErrorCode::corrupt, "no JSON object");
+    return json;
+  } catch (const Json::parse_error&) {
+    fail(ErrorCode::corrupt, "no JSON");
+  }
+}
+
+// Reads members of one object; a member of another type than the format says is corrupt.
+class Reader {
+ public:
+  Reader(const Json& object, std::string place) : object_(&object), place_(std::move(place)) {}
+
+  const Json* find(const char* name) const {
+    const auto found = object_->find(name);
+    return found == object_->end() || found->is_null() ? nullptr : &*found;
+  }
+
+  void text(const char* name, std::string& to) const {
+    if (const Json* one = find(name)) to = text_of(*one, name);
+  }
+  void texts(const char* name, std::vector<std::string>& to) const {
+    const Json* list = find(name);
+    if (list == nullptr) return;
+    require(list->is_array(), name, "a list");
+    for (const Json& one : *list) to.push_back(text_of(one, name));
+  }
+  std::optional<std::int64_t> integer(const char* name) const {
+    const Json* one = find(name);
+    if (one == nullptr) return {};
+    require(one->is_number_integer() &&
+                !(one->is_number_unsigned() && one->get<std::uint64_t>() >> 63 != 0),
+            name, "an integer");
+    return one->get<std::int64_t>();
+  }
+  std::int64_t count(const char* name) const {
+    const auto value = integer(name);
+    require(!value || *value >= 0, name, "no negative number");
+    return value.value_or(0);
+  }
+  std::optional<double> number(const char* name) const {
+    const Json* one = find(name);
+    if (one == nullptr) return {};
+    if (*one == "nan") return std::numeric_limits<double>::quiet_NaN();
+    if (*one == "inf") return std::numeric_limits<double>::infinity();
+    if (*one == "-inf") return -std::numeric_limits<double>::infinity();
+    require(one->is_number(), name, "a number");
+    return one->get<double>();
+  }
+  bool flag(const char* name, bool otherwise) const {
+    const Json* one = find(name);
+    if (one == nullptr) return otherwise;
+    require(one->is_boolean(), name, "true or false");
+    return one->get<bool>();
+  }
+  std::optional<ImageSize> size(const char* name) const {
+    const Json* one = find(name);
+    if (one == nullptr) return {};
+    const bool fits = one->is_array() && one->size() == 2 && (*one)[0].is_number_integer() &&
+                      (*one)[1].is_number_integer() && (*one)[0] > 0 && (*one)[1] > 0 &&
+                      (*one)[0] <= INT32_MAX && (*one)[1] <= INT32_MAX;
+    require(fits, name, "a height and a width");
+    return ImageSize{(*one)[0].get<std::int64_t>(), (*one)[1].get<std::int64_t>()};
+  }
+  // Calls use(Reader) for the object of that name, if there is one.
+  template <class Use>
+  void object(const char* name, Use use) const {
+    const Json* one = find(name);
+    if (one == nullptr) return;
+    require(one->is_object(), name, "an object");
+    use(Reader(*one, place_ + name + "."));
+  }
+  template <class Use>
+  void objects(const char* name, Use use) const {
+    const Json* list = find(name);
+    if (list == nullptr) return;
+    require(list->is_array(), name, "a list of objects");
+    for (const Json& one : *list) {
+      require(one.is_object(), name, "a list of objects");
+      use(Reader(one, place_ + name + "."));
+    }
+  }
+
+ private:
+  void require(bool holds, const char* name, const char* what) const {
+    if (!holds) fail(ErrorCode::corrupt, "member '", place_, name, "' is not ", what);
+  }
+  std::string text_of(const Json& one, const char* name) const {
+    if (one.is_string()) return one.get<std::string>();
+    const bool is_bytes = one.is_object() && one.contains("base64") && one["base64"].is_string();
+    require(is_bytes, name, "a text");
+    return from_base64(one["base64"].get<std::string>());
+  }
+
+  const Json* object_;
+  std::string place_;
+};
+
+void read_prediction(const Reader& from, DataRecord::Prediction& to) {
+  from.text("output", to.output);
+  from.text("value", to.value);
+  std::string meaning;
+  from.text("meaning", meaning);
+  to.meaning = find_in<OutputMeaning>(meaning_names, meaning).value_or(OutputMeaning::unknown);
+  from.text("loss", to.loss);
+  from.text("label", to.label);
+  to.class_axis = from.integer("class_axis");
+  from.text("class_axis_of", to.class_axis_of);
+  to.ignored_label = from.integer("ignored_label");
+  to.ctc_blank = from.count("ctc_blank");
+}
+
+void read_images(const Reader& from, DataRecord::Images& to) {
+  to.size = from.size("size");
+  std::string name;
+  from.text("fit", name);
+  const auto fit = find_in<ImageFit>(fit_names, name);
+  if (!name.empty() && !fit) fail(ErrorCode::unsupported, "fit of images ", quoted(name));
+  to.fit = fit.value_or(ImageFit::crop);
+  name.clear();
+  from.text("layout", name);
+  const auto layout = find_in<Layout>(layout_names, name);
+  if (!name.empty() && !layout) fail(ErrorCode::unsupported, "layout of images ", quoted(name));
+  to.layout = layout.value_or(Layout::nchw);
+  to.upright = from.flag("upright", true);
+}
+
+void read_text(const Reader& from, DataRecord::Text& to) {
+  from.text("column", to.column);
+  from.text("encoding", to.encoding);
+  std::string pieces;
+  from.text("pieces", pieces);
+  to.pieces = from_base64(pieces);
+  to.length = from.count("length");
+}
+
+DataRecord::Input read_input(const Reader& from) {
+  DataRecord::Input input;
+  from.text("name", input.name);
+  from.text("column", input.column);
+  std::string type;
+  from.text("type", type);
+  input.dtype = dtype_from_string(type);
+  input.scale = from.number("scale").value_or(1);
+  return input;
+}
+
+DataRecord::Preprocessing read_preprocessing(const Reader& from) {
+  DataRecord::Preprocessing one;
+  from.text("input", one.input);
+  from.text("description", one.description);
+  one.resize = from.size("resize");
+  one.antialias = from.flag("antialias", false);
+  return one;
+}
+
+}  // namespace
+
+std::string to_json(const DataRecord& record) {
+  Json json = record.source.empty() ? Json::object() : parse(record.source);
+  json["version"] = format_version;
+  const auto add = [&](const char* name, const auto& from, const auto& write) {
+    Json object = member(json, name);
+    write(object, from);
+    set(json, name, std::move(object));
+  };
+  add("prediction", record.prediction, write_prediction);
+  set(json, "class_count", unless(record.class_count, std::uint64_t{0}));
+  set(json, "classes", texts_json(record.classes));
+  write_list(json, "inputs", "name", record.inputs, WriteInput());
+  if (record.table) add("table", *record.table, write_table);
+  if (record.images) add("images", *record.images, write_images);
+  add("audio", record.audio, [](Json& to, const DataRecord::Audio& from) {
+    set(to, "rate", unless(from.rate, std::int64_t{0}));
+    set(to, "seconds", unless(from.seconds, 0.0));
+  });
+  add("text", record.text, write_text);
+  write_list(json, "preprocessing", "input", record.preprocessing, WritePreprocessing());
+  add("data", record.data, [](Json& to, const DataRecord::Data& from) {
+    set(to, "rows", unless(from.rows, std::uint64_t{0}));
+    set(to, "fingerprint", text_json(from.fingerprint));
+  });
+  if (!record.table) json.erase("table");
+  if (!record.images) json.erase("images");
+  return json.dump();
+}
+
+DataRecord from_json(const std::string& text) {
+  const Json json = parse(text);
+  const Reader reader(json, "");
+  const std::int64_t version = reader.integer("version").value_or(0);
+  if (version < 1) fail(ErrorCode::corrupt, "member 'version' is not above 0");
+  if (version > format_version) {
+    fail(ErrorCode::unsupported, "version ", version, " of the data record; this library reads ",
+         format_version);
+  }
+  DataRecord record;
+  reader.object("prediction", [&](const Reader& one) { read_prediction(one, record.prediction); });
+  record.class_count = static_cast<std::uint64_t>(reader.count("class_count"));
+  reader.texts("classes", record.classes);
+  reader.objects("inputs", [&](const Reader& one) { record.inputs.push_back(read_input(one)); });
+  reader.object("table", [&](const Reader& one) {
+    TableColumns& table = record.table.emplace();
+    one.texts("features", table.features);
+    one.text("target", table.target);
+    table.fill = one.number("fill");
+  });
+  reader.object("images", [&](const Reader& one) { read_images(one, record.images.emplace()); });
+  reader.object("audio", [&](const Reader& one) {
+    record.audio.rate = one.count("rate");
+    record.audio.seconds = one.number("seconds").value_or(0);
+  });
+  reader.object("text", [&](const Reader& one) { read_text(one, record.text); });
+  reader.objects("preprocessing", [&](const Reader& one) {
+    record.preprocessing.push_back(read_preprocessing(one));
+  });
+  reader.object("data", [&](const Reader& one) {
+    record.data.rows = static_cast<std::uint64_t>(one.count("rows"));
+    one.text("fingerprint", record.data.fingerprint);
+  });
+  record.source = text;
+  return record;
+}
+
+}  // namespace ondine::graph

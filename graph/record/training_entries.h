@@ -1,0 +1,20 @@
+// Entries of the metadata of a training model about its steps, which its inference model loses.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+namespace ondine::graph::entry {
+
+constexpr const char* learning_rate = "ondine.learning_rate";    // the input of that name
+constexpr const char* accumulate = "ondine.accumulate";          // batches for an update
+constexpr const char* averaged = "ondine.averaged";              // parameters, one a line
+constexpr const char* averages = "ondine.averages";              // their averages, one a line
+constexpr const char* schedule = "ondine.schedule";              // for people
+constexpr const char* scheduled_rate = "ondine.scheduled_rate";  // the output with the rate
+constexpr const char* qat = "ondine.qat";                        // the type of quantized weights
+
+inline constexpr std::array all{learning_rate, accumulate,     averaged, averages,
+                                schedule,      scheduled_rate, qat};
+
+}  // namespace ondine::graph::entry

@@ -1,0 +1,33 @@
+// Standard input, output and error of the program.
+#pragma once
+
+#include <memory>
+#include <streambuf>
+
+namespace ondine::cli {
+
+// Opens those of the descriptors 0 to 2 that are missing on /dev/null: the next file that the
+// program opens would take their place, and get what is printed. False where that fails.
+bool open_missing_descriptors() noexcept;
+
+// While alive, what goes through std::cout and std::cerr is escaped as by ondine::printable, but
+// for the ends of lines and tabs: names may come from a file that acts on terminals. Control
+// sequences of the program itself go to stdout.
+class StandardStreams {
+ public:
+  StandardStreams();
+  ~StandardStreams();
+  StandardStreams(const StandardStreams&) = delete;
+  StandardStreams& operator=(const StandardStreams&) = delete;
+
+  // Writes what is left. The exit code of the program whose command returned `code`: output that
+  // could not be written makes a failure of a success, with a message.
+  int finish(int code);
+
+ private:
+  class Escaping;
+  std::unique_ptr<Escaping> out_;
+  std::unique_ptr<Escaping> err_;
+};
+
+}  // namespace ondine::cli

@@ -1,0 +1,108 @@
+#include "trainer/data/table_columns.h"
+
+#include <algorithm>
+
+#include "core/message.h"
+
+namespace ondine::data {
+namespace {
+
+constexpr std::size_t most_named = 20;
+
+std::optional<std::size_t> find(std::span<const std::string> names, const std::string& name) {
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found == names.end()) return {};
+  return static_cast<std::size_t>(found - names.begin());
+}
+
+std::string list_of(std::span<const std::string> names) {
+  std::string text;
+  for (const std::string& name : names.first(std::min(names.size(), most_named))) {
+    text += (text.empty() ? "" : ", ") + quoted(name);
+  }
+  return names.size() > most_named ? text + ", ..." : text;
+}
+
+// The last column is a target that is not read, unless the model takes all columns.
+bool has_unread_target(std::size_t columns, const DatasetOptions& options) {
+  const auto count = static_cast<std::int64_t>(columns);
+  return options.feature_count > 0 && count == options.feature_count + 1;
+}
+
+// Columns but one, which is none of them if there is no such one.
+std::vector<std::size_t> all_but(std::size_t columns, std::optional<std::size_t> one) {
+  std::vector<std::size_t> result;
+  for (std::size_t i = 0; i < columns; ++i) {
+    if (i != one) result.push_back(i);
+  }
+  return result;
+}
+
+void name_features(std::span<const std::string> names, const DatasetOptions& options,
+                   TablePositions& positions) {
+  for (const std::string& name : options.features) {
+    const auto at = find(names, name);
+    if (!at) {
+      fail(ErrorCode::mismatch, "there is no column ", quoted(name),
+           ", which the model was trained with; the file has: ", list_of(names));
+    }
+    if (at == positions.target) {
+      fail(ErrorCode::mismatch, "column ", quoted(name), " is both feature and target");
+    }
+    positions.features.push_back(*at);
+  }
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const auto& features = positions.features;
+    const bool is_feature = std::find(features.begin(), features.end(), i) != features.end();
+    const bool is_target = i == positions.target || names[i] == options.target;
+    if (!is_feature && !is_target) positions.unread.push_back(i);
+  }
+}
+
+}  // namespace
+
+std::size_t require_column(std::span<const std::string> names, const std::string& name,
+                           const char* option) {
+  if (const auto found = find(names, name)) return *found;
+  fail(ErrorCode::mismatch, "there is no column ", quoted(name), " (", option,
+       "); the file has: ", list_of(names));
+}
+
+std::optional<std::size_t> choose_target(std::span<const std::string> names,
+                                         const DatasetOptions& options, std::size_t other) {
+  if (options.use == DataUse::inference) return {};
+  std::optional<std::size_t> target;
+  if (!options.target.empty()) {
+    target = require_column(names, options.target, "--target");
+    if (target == other) {
+      fail(ErrorCode::mismatch, "column ", quoted(options.target),
+           " is the target (--target), so it cannot be the input");
+    }
+  } else if (names.size() > 1) {
+    target = names.size() - 1 == other ? names.size() - 2 : names.size() - 1;
+  }
+  return target;
+}
+
+TablePositions choose_columns(std::span<const std::string> names, const DatasetOptions& options) {
+  TablePositions positions;
+  const bool reads_target = options.use != DataUse::inference;
+  if (reads_target) positions.target = choose_target(names, options, names.size());
+  if (!options.features.empty()) {
+    name_features(names, options, positions);
+    return positions;
+  }
+  std::optional<std::size_t> left_out = positions.target;
+  if (!reads_target) {
+    if (!options.target.empty()) {
+      left_out = find(names, options.target);
+    } else if (has_unread_target(names.size(), options)) {
+      left_out = names.size() - 1;
+      positions.unread.push_back(*left_out);
+    }
+  }
+  positions.features = all_but(names.size(), left_out);
+  return positions;
+}
+
+}  // namespace ondine::data

@@ -1,0 +1,32 @@
+// Which columns of a table are features and which one is the target.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <ondine/dataset.h>
+
+namespace ondine::data {
+
+struct TablePositions {
+  std::vector<std::size_t> features;  // in the order of "features"
+  std::optional<std::size_t> target;  // nothing: targets are not read
+  std::vector<std::size_t> unread;    // columns that are neither, if the options name the features
+};
+
+// By the names of a header, which are distinct. Error(mismatch) naming a column that is not there.
+TablePositions choose_columns(std::span<const std::string> names, const DatasetOptions& options);
+
+// The target: options.target, else the last column that is not `other`, which holds paths or texts.
+// Nothing where targets are not read, or none is left. Error(mismatch) where `other` is the target.
+std::optional<std::size_t> choose_target(std::span<const std::string> names,
+                                         const DatasetOptions& options, std::size_t other);
+
+// Error(mismatch) naming `option` and the columns there are.
+std::size_t require_column(std::span<const std::string> names, const std::string& name,
+                           const char* option);
+
+}  // namespace ondine::data

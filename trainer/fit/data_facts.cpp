@@ -1,0 +1,209 @@
+#include "trainer/fit/data_facts.h"
+
+#include <algorithm>
+
+#include "core/message.h"
+#include "graph/record/record.h"
+#include "trainer/data/batch_reader.h"
+#include "trainer/data/fingerprint.h"
+#include "trainer/model_impl.h"
+#include "trainer/text/text_metadata.h"
+
+namespace ondine::fit {
+namespace {
+
+const char* remedy() { return "; open the data with recorded_options(model)"; }
+
+std::string list_of(const std::vector<std::string>& names) {
+  constexpr std::size_t shown = 10;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(names.size(), shown); ++i) {
+    text += (i == 0 ? "" : ", ") + quoted(names[i]);
+  }
+  return names.size() > shown ? text + ", ..." : text;
+}
+
+void require_classes(const DataRecord& record, const Dataset& data) {
+  if (record.classes.empty() || data.classes().empty() || record.classes == data.classes()) return;
+  fail(ErrorCode::mismatch, "the classes of the data (", list_of(data.classes()),
+       ") are not those of the model (", list_of(record.classes), ")", remedy());
+}
+
+void require_table(const DataRecord& record, const Dataset& data) {
+  if (!record.table || !data.table() || record.table->features == data.table()->features) return;
+  fail(ErrorCode::mismatch, "the columns of the data (", list_of(data.table()->features),
+       ") are not those of the model (", list_of(record.table->features), ")", remedy());
+}
+
+void require_encoding(const DataRecord& record, const Dataset& data) {
+  if (!data.text() || record.text.encoding.empty()) return;
+  const TextEncoding& encoding = data.text()->encoding;
+  const TextEncoding known = text::encoding_of(record.text);
+  if (known == encoding) return;
+  fail(ErrorCode::mismatch, "the texts of the data are encoded as ", quoted(encoding.name()),
+       ", those of the model as ", quoted(known.name()),
+       known.name() == encoding.name() ? " with other pieces" : "");
+}
+
+void require_rate(const DataRecord& record, const Dataset& data) {
+  const std::int64_t rate = data.sample_rate();
+  if (rate == 0 || record.audio.rate == 0 || record.audio.rate == rate) return;
+  fail(ErrorCode::mismatch, "the recordings are taken at ", rate,
+       " samples a second, the model takes ", record.audio.rate);
+}
+
+std::vector<DataRecord::Input> inputs_of(const Feeder& feeder) {
+  std::vector<DataRecord::Input> result;
+  for (const data::RowSource& source : data::BatchReader::sources_of(feeder)) {
+    const PortInfo stored = source.column->port();
+    result.push_back(
+        {source.input, source.column->name(), stored.dtype, source.type.is_scaled ? 1.0 / 255 : 1});
+  }
+  return result;
+}
+
+const DataRecord::Input* find(const std::vector<DataRecord::Input>& inputs,
+                              const std::string& name) {
+  const auto found = std::find_if(inputs.begin(), inputs.end(),
+                                  [&](const DataRecord::Input& one) { return one.name == name; });
+  return found == inputs.end() ? nullptr : &*found;
+}
+
+// A target that is an input itself, or the text one token later, says more than the loss.
+void take_meaning(DataRecord& record, const Model& model, const Dataset& training) {
+  DataRecord::Prediction& prediction = record.prediction;
+  const DataRecord::Input* label = find(record.inputs, prediction.label);
+  if (label == nullptr) return;
+  const std::vector<PortInfo> main = model.inputs();
+  const bool is_input = std::any_of(main.begin(), main.end(), [&](const PortInfo& port) {
+    const DataRecord::Input* one = find(record.inputs, port.name);
+    return one != nullptr && one->column == label->column;
+  });
+  const OutputMeaning meaning = prediction.meaning;
+  if (is_input && meaning == OutputMeaning::numbers) {
+    prediction.meaning = OutputMeaning::reconstruction;
+  }
+  const bool has_scores = meaning == OutputMeaning::logits ||
+                          meaning == OutputMeaning::probabilities ||
+                          meaning == OutputMeaning::log_probabilities;
+  const bool is_next = training.text() && data::PartAccess::of(training).opened.predicts_next &&
+                       label->column == training.target();
+  if (has_scores && is_next) prediction.meaning = OutputMeaning::next_token;
+}
+
+void take_text(DataRecord& record, const Dataset& training) {
+  if (!training.text() || !record.text.encoding.empty()) return;
+  const TextOptions& text = *training.text();
+  record.text.encoding = text.encoding.name();
+  const std::span<const std::byte> file = text.encoding.model();
+  record.text.pieces.assign(reinterpret_cast<const char*>(file.data()), file.size());
+  record.text.column = text.column;
+  record.text.length = text.length;
+}
+
+void take_images(DataRecord& record, const Dataset& training) {
+  const Dataset::Part& part = data::PartAccess::of(training);
+  const bool has_images =
+      std::any_of(part.columns.begin(), part.columns.end(), [](const auto& one) {
+        const PortInfo port = one->port();
+        return port.dims && port.dims->size() == 4;
+      });
+  if (!has_images) return;
+  record.images =
+      DataRecord::Images{part.opened.image_size, part.opened.image_fit, part.opened.layout, true};
+}
+
+}  // namespace
+
+void require_recorded(const DataRecord& record, const Dataset& data) {
+  require_classes(record, data);
+  require_table(record, data);
+  require_encoding(record, data);
+  require_rate(record, data);
+}
+
+ArrayMap recorded_map(const DataRecord& record, std::span<const PortInfo> inputs,
+                      const Dataset& data, const ArrayMap& map) {
+  ArrayMap result = map;
+  const std::vector<PortInfo> columns = data.columns();
+  for (const PortInfo& port : inputs) {
+    const DataRecord::Input* known = find(record.inputs, port.name);
+    const bool is_named = std::any_of(map.begin(), map.end(),
+                                      [&](const auto& one) { return one.first == port.name; });
+    if (known == nullptr || is_named) continue;
+    const bool is_there = std::any_of(columns.begin(), columns.end(), [&](const PortInfo& one) {
+      return one.name == known->column;
+    });
+    if (is_there) result.emplace_back(port.name, known->column);
+  }
+  return result;
+}
+
+std::vector<std::string> input_notes(const DataRecord& record, std::span<const PortInfo> inputs,
+                                     const Dataset& data, const ArrayMap& map) {
+  std::vector<std::string> notes;
+  const Feeder feeder = make_feeder(record, inputs, data, map);
+  for (const DataRecord::Input& now : inputs_of(feeder)) {
+    const DataRecord::Input* known = find(record.inputs, now.name);
+    if (known == nullptr || known->dtype == DType::undefined || known->scale == now.scale) continue;
+    if (is_integer(known->dtype) && is_integer(now.dtype) && known->dtype != now.dtype) {
+      fail(ErrorCode::mismatch, "input ", quoted(now.name), " was trained with ", known->dtype,
+           " elements times ", known->scale, "; the data has ", now.dtype,
+           " elements, which are not scaled: convert them to ", known->dtype);
+    }
+    notes.push_back(cat("input ", quoted(now.name), " was trained with ", known->dtype,
+                        " elements times ", known->scale, "; the data has ", now.dtype,
+                        " elements, which are taken times ", now.scale));
+  }
+  return notes;
+}
+
+std::string other_data(const DataRecord& record, const Dataset& training) {
+  if (record.data.rows == 0 || training.empty()) return {};
+  if (record.data.rows != training.rows()) {
+    return cat("the data has ", training.rows(), " training rows, that of the checkpoint has ",
+               record.data.rows);
+  }
+  if (record.data.fingerprint == data::fingerprint(training)) return {};
+  return "the training rows are not those of the checkpoint";
+}
+
+Feeder make_feeder(const DataRecord& record, std::span<const PortInfo> inputs, const Dataset& data,
+                   const ArrayMap& map, std::vector<std::string> targets) {
+  FeedRoles roles{std::move(targets), {}};
+  const auto& known = record.inputs;
+  const bool is_known = std::all_of(inputs.begin(), inputs.end(), [&](const PortInfo& input) {
+    const auto& others = roles.targets;
+    return input.has_default || find(known, input.name) != nullptr ||
+           std::find(others.begin(), others.end(), input.name) != others.end();
+  });
+  if (is_known && !known.empty()) {
+    roles.scaled.emplace();
+    for (const DataRecord::Input& one : known) {
+      if (one.scale != 1) roles.scaled->push_back(one.name);
+    }
+  }
+  return {inputs, data, recorded_map(record, inputs, data, map), roles};
+}
+
+void remember_data(Model& model, const Dataset& training, std::span<const PortInfo> inputs,
+                   const ArrayMap& map, const std::vector<std::string>& targets) {
+  if (training.empty()) return;
+  DataRecord record = data_record(model);
+  require_recorded(record, training);
+  const Feeder feeder = make_feeder(record, inputs, training, map, targets);
+  record.inputs = inputs_of(feeder);
+  if (record.classes.empty()) record.classes = training.classes();
+  if (training.table()) record.table = training.table();
+  if (record.audio.rate == 0) record.audio.rate = training.sample_rate();
+  if (training.sample_rate() != 0) {
+    record.audio.seconds = data::PartAccess::of(training).opened.audio_seconds;
+  }
+  take_text(record, training);
+  take_images(record, training);
+  take_meaning(record, model, training);
+  record.data = {training.rows(), data::fingerprint(training)};
+  ModelAccess::set_record(model, record);
+}
+
+}  // namespace ondine::fit
