@@ -1,6 +1,7 @@
 #include "trainer/data/csv.h"
 
 #include "core/message.h"
+#include "core/stop.h"
 
 namespace ondine::data {
 namespace {
@@ -11,6 +12,7 @@ constexpr std::size_t most_fields = std::size_t{1} << 20;
 }  // namespace
 
 bool RowReader::read(std::vector<std::string>& fields) {
+  check_stop();
   while (skip_empty_line()) {
   }
   if (at_ == text_.size()) return false;

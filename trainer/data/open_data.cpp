@@ -6,6 +6,7 @@
 #include <cstddef>
 
 #include "core/byte_order.h"
+#include "core/stop.h"
 #include "proto/mapped_file.h"
 
 namespace ondine {
@@ -37,6 +38,7 @@ class Inflater {
 
   // Appends up to `room` bytes. False at the end of the compressed data.
   bool read(std::vector<std::byte>& to, std::size_t room) {
+    check_stop();
     const std::size_t done = to.size();
     to.resize(done + room);
     stream_.next_out = reinterpret_cast<Bytef*>(to.data() + done);
@@ -90,6 +92,7 @@ void require_within(const std::vector<std::byte>& unpacked, std::uint64_t bytes)
 void SharedSource::read(std::span<std::byte> bytes) {
   if (rest().size() < bytes.size()) fail(ErrorCode::corrupt, "ends at byte ", bytes_.size());
   while (!bytes.empty()) {
+    check_stop();
     const auto from = rest().first(std::min(bytes.size(), piece));
     std::copy(from.begin(), from.end(), bytes.begin());
     release(from);
@@ -105,6 +108,7 @@ void SharedSource::release(std::span<const std::byte> bytes) const {
 std::uint32_t crc32_of(std::span<const std::byte> bytes, const SharedSource& source) {
   uLong crc = 0;
   while (!bytes.empty()) {
+    check_stop();
     const auto part = bytes.first(std::min(bytes.size(), piece));
     crc = crc32_z(crc, reinterpret_cast<const Bytef*>(part.data()), part.size());
     source.release(part);

@@ -156,6 +156,23 @@ TEST_CASE("a deadline ends opening, and no whole image counts as broken for it")
         }) == ErrorCode::limit);
 }
 
+TEST_CASE("a deadline ends the reading of tables and texts") {
+  const TemporaryFolder folder;
+  std::string csv = "a,label\n";
+  std::string json;
+  for (int i = 0; i < 200'000; ++i) {
+    csv += "1,2\n";
+    json += "{\"text\": \"a\"}\n";
+  }
+  write(folder / "a.csv", csv);
+  write(folder / "a.jsonl", json);
+  for (const char* name : {"a.csv", "a.jsonl"}) {
+    CAPTURE(name);
+    const DatasetOptions options{.deadline = std::chrono::milliseconds(1)};
+    CHECK(code_of([&] { Dataset::open(folder / name, options); }) == ErrorCode::limit);
+  }
+}
+
 namespace {
 
 // `count` texts of 20 bytes and one of `longest`.

@@ -134,11 +134,26 @@ auto with_recording(const std::string& path, const Body& body) {
 
 constexpr std::int64_t block_frames = 16384;
 
+// Whether the header of a FLAC file does not say how many samples there are.
+bool is_streamed(const SF_INFO& info) { return info.frames == SF_COUNT_MAX; }
+
+std::int64_t count_frames(SNDFILE* file, const SF_INFO& info) {
+  std::vector<float> block(static_cast<std::size_t>(block_frames * info.channels));
+  std::int64_t frames = 0;
+  for (std::int64_t found = block_frames; found == block_frames; frames += found) {
+    check_stop();
+    found = std::max<std::int64_t>(0, sf_readf_float(file, block.data(), block_frames));
+  }
+  if (frames == 0) fail(ErrorCode::corrupt, "it has no samples");
+  return frames;
+}
+
 }  // namespace
 
 SoundInfo sound_info(const std::string& path) {
-  return with_recording(path, [](SNDFILE*, const SF_INFO& info) {
-    return SoundInfo{info.frames, info.samplerate, info.channels};
+  return with_recording(path, [](SNDFILE* file, const SF_INFO& info) {
+    const std::int64_t frames = is_streamed(info) ? count_frames(file, info) : info.frames;
+    return SoundInfo{frames, info.samplerate, info.channels};
   });
 }
 
@@ -154,7 +169,7 @@ std::vector<float> read_sound(const std::string& path, std::int64_t most_frames,
       const std::int64_t wanted = std::min(frames - done, block_frames);
       share.add(static_cast<std::uint64_t>(wanted) * 2 * sizeof(float));  // with room to grow
       const std::int64_t found = sf_readf_float(file, block.data(), wanted);
-      if (found != wanted) {
+      if (found != wanted && (!is_streamed(info) || sf_error(file) != SF_ERR_NO_ERROR)) {
         fail(ErrorCode::corrupt, "it ends after ", done + std::max<std::int64_t>(found, 0), " of ",
              info.frames, " samples");
       }
@@ -167,6 +182,7 @@ std::vector<float> read_sound(const std::string& path, std::int64_t most_frames,
         }
       }
       done += found;
+      if (found != wanted) break;
     }
     return mono;
   });

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/message.h"
+#include "core/stop.h"
 
 namespace ondine::data {
 namespace {
@@ -227,6 +228,7 @@ void parse_json_lines(
   std::vector<JsonMember> members;
   std::uint64_t number = 0;
   while (!text.empty()) {
+    check_stop();
     const std::size_t end = std::min(text.find_first_of("\r\n"), text.size());
     LineParser line(text.substr(0, end), ++number, keys);
     if (!line.is_empty()) {
