@@ -6,6 +6,8 @@
 #include <map>
 #include <set>
 
+#include <ondine/build.h>
+
 #include "tests/support/random_tensor.h"
 #include "tests/trainer/metrics/scored_model.h"
 
@@ -109,6 +111,32 @@ TEST_CASE("precision, recall, F1, IoU and Dice of classes follow from their pair
     CHECK(got[name + "_micro"] == Approx(hits / rows));
   }
   CHECK(got["iou_micro"] == Approx(hits / (2 * rows - hits)));
+}
+
+TEST_CASE(
+    "a confusion matrix of thousands of classes shows the worst and puts the others together") {
+  constexpr std::int64_t many = 5000;
+  Tensor scores(DType::float32, {4, many});
+  const std::vector<std::int64_t> labels{7, 4999, 7, 12};
+  const std::vector<std::size_t> predicted{7, 20, 30, 12};
+  for (std::size_t i = 0; i < 4; ++i) {
+    scores.mutable_values<float>()[i * many + predicted[i]] = 1;
+  }
+  ModelBuilder b("scores");
+  b.node("Identity", {b.input("x", DType::float32, {"N", many})}, {}, "y");
+  b.output("y", DType::float32, {"N", many});
+  const Dataset data =
+      Dataset::from({{"x", scores}, {"label", Tensor::of<std::int64_t>({4}, labels)}});
+  const Evaluation result =
+      evaluate(Model::load(b.bytes()), data, {.metrics = {"confusion_matrix"}});
+  REQUIRE(result.confusion);
+  const ConfusionMatrix& matrix = *result.confusion;
+  CHECK(matrix.names ==
+        std::vector<std::string>{"7", "20", "30", "4999", "all 4996 other classes"});
+  CHECK(matrix.count(0, 0) == 1);
+  CHECK(matrix.count(3, 1) == 1);
+  CHECK(matrix.count(0, 2) == 1);
+  CHECK(matrix.count(4, 4) == 1);
 }
 
 TEST_CASE("a confusion matrix has a row for each label, and the names of classes") {
