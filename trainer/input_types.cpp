@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include <ondine/printable.h>
+
 #include "core/message.h"
 #include "trainer/feeds.h"
 
@@ -104,7 +106,7 @@ class InputTypes {
       fail(ErrorCode::mismatch, "input ", quoted(name),
            " has no declared rank: give its shape (PlanRequest::shapes, --shape of ondine "
            "inspect), as in ",
-           name, "=1x3x224x224");
+           printable(name), "=1x3x224x224");
     }
     for (std::size_t axis = 0; axis < type.rank(); ++axis) {
       Dim& dim = (*type.dims)[axis];
@@ -128,7 +130,7 @@ class InputTypes {
          ", is dynamic: give the shape of the input (PlanRequest::shapes, --shape of ondine "
          "inspect), as "
          "in ",
-         callable_->input_names[i], "=", example);
+         printable(callable_->input_names[i]), "=", example);
   }
 
   const Function* callable_;

@@ -139,7 +139,7 @@ class Temporary {
       std::string lock_name = name;
       const IoResult created = files_.create(name, target_);
       if (created.error == EEXIST) continue;
-      require_io(created, "create", name);
+      if (created.error != 0) fail_io("write", target_, created.error);
       path_ = std::move(name);
       File file(files_, created.value, std::move(file_name));
       const IoResult locked = files_.lock(path_);

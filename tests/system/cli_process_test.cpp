@@ -177,7 +177,7 @@ TEST_CASE("replaced files keep their mode, new ones have that of the mask") {
     CHECK(mode(shop / name) == 0600);
   }
   const std::vector<std::string> others{
-      "export net.onnx -o o.onnx", "export net.onnx -o o.safetensors",
+      "export net.onnx -o o.onnx", "export train.onnx -o o.safetensors",
       "infer net.onnx --input x=data/x_test.npy -o folder",
       "train train.onnx --data data --batch-size 3 --epochs 1 --write-config job.toml"};
   for (const std::string& arguments : others) shop.succeed(arguments);

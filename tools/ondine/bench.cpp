@@ -9,6 +9,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include <ondine/printable.h>
+
 #include "ondine/command.h"
 #include "ondine/common.h"
 #include "ondine/synthetic.h"
@@ -134,7 +136,7 @@ void print(const Result& result) {
   double total = 0;
   for (const ProfileEntry& entry : result.operators) total += entry.seconds;
   for (const ProfileEntry& entry : result.operators) {
-    std::printf("  %-32s %6llu calls %10.4f ms %5.1f %%\n", entry.op.c_str(),
+    std::printf("  %-32s %6llu calls %10.4f ms %5.1f %%\n", printable(entry.op).c_str(),
                 static_cast<unsigned long long>(entry.calls), entry.seconds * 1e3,
                 total > 0 ? 100 * entry.seconds / total : 0);
   }

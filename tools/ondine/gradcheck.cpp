@@ -1,4 +1,5 @@
 #include <ondine/gradcheck.h>
+#include <ondine/printable.h>
 
 #include <cstdio>
 #include <iostream>
@@ -35,8 +36,8 @@ int run(const Options& options) {
   for (const GradcheckResult& result : check.run(feeds)) {
     passed = passed && result.passed;
     std::printf("%-6s %-32s analytic %13.6e  numeric %13.6e  error %9.2e%s\n",
-                result.passed ? "ok" : "FAILED", result.variable.c_str(), result.analytic,
-                result.numeric, result.error, remark(result));
+                result.passed ? "ok" : "FAILED", printable(result.variable).c_str(),
+                result.analytic, result.numeric, result.error, remark(result));
   }
   return passed ? 0 : 1;
 }
