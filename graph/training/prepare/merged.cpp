@@ -330,7 +330,7 @@ class Search {
   std::set<std::string> normalizing_;           // modules with a normalization
   std::set<std::string, std::less<>> read_;     // parameters that their own modules read
   std::vector<std::size_t> missing_;            // places in the list
-  std::vector<std::size_t> outermost_;                     // those of the outermost module
+  std::vector<std::size_t> outermost_;          // those of the outermost module
   std::map<std::string_view, std::size_t> missing_names_;
   std::map<std::string, std::string, std::less<>> taken_;  // parameters that were found, by source
   std::vector<MergedUse> found_;
