@@ -43,7 +43,7 @@ def write(name, folder, build):
                       training=torch.onnx.TrainingMode.TRAINING)
     subprocess.run([str(build / "bin/ondine"), "prepare", str(exported), "-o",
                     str(folder / f"{name}.onnx"), "--loss", "softmax-cross-entropy", "--optimizer",
-                    kind, "--learning-rate", str(rate), "--init", "keep", "--untie"], check=True,
+                    kind, "--learning-rate", str(rate), "--init", "keep"], check=True,
                    stdout=sys.stderr)
     numpy.save(folder / f"{name}.x.npy", x.numpy())
     numpy.save(folder / f"{name}.label.npy", label.numpy())

@@ -140,7 +140,7 @@ def run(*command):
 
 def prepare(ondine, network, source, target):
     run(ondine, "prepare", source, "-o", target, "--loss", network.loss, "--optimizer",
-        network.optimizer, "--learning-rate", rounded(network.rate), "--init", "keep", "--untie",
+        network.optimizer, "--learning-rate", rounded(network.rate), "--init", "keep",
         "--label", "label", "--loss-output", "y", *SETTINGS[network.optimizer])
 
 

@@ -123,7 +123,7 @@ def ondine_losses(command, folder, name, x, label):
     run = lambda *arguments: subprocess.run(
         [command, *map(str, arguments)], check=True, stdout=subprocess.DEVNULL)
     run("prepare", stem + ".onnx", "-o", stem + ".train.onnx", "--loss", "softmax-cross-entropy",
-        "--optimizer", "sgd", "--learning-rate", RATE, "--init", "keep", "--untie",
+        "--optimizer", "sgd", "--learning-rate", RATE, "--init", "keep",
         "--no-training-mode")
     run("train", stem + ".train.onnx", "--data", stem + "_x.npy", stem + "_label.npy", "--map",
         f"x={name}_x", f"label={name}_label", "--epochs", STEPS, "--batch-size", len(label),

@@ -111,8 +111,10 @@ class Search {
   }
 
   bool is_read_by_owner(std::string_view weight) const {
+    // Rows of a table are looked up under the name of any module that has it.
     const auto is_owner = [&](const Use& use) {
-      return modules_.of(*use.node) == owner_of(weight);
+      return modules_.of(*use.node) == owner_of(weight) ||
+             (is_standard(*use.node, "Gather") && use.input == 0);
     };
     const std::vector<Use> readers = uses_.of(weight);
     const std::span<const Use> direct = uses_.direct(weight);
