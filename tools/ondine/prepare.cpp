@@ -145,8 +145,8 @@ void add_loss_options(Command command, Options& options) {
                  "ONNX model of the loss, whose inputs are values of the model or new labels");
   command.option("--loss-output", &prepare.output, "Output or inner value that the loss reads");
   command.option("--label", &prepare.label, "Name of the new label input");
-  const auto of = [&options](const Option& option, std::initializer_list<const char*> losses) {
-    options.owners.add(option, loss_option, losses);
+  const auto of = [&options](const Option& option, std::initializer_list<const char*> owners) {
+    options.owners.add(option, loss_option, owners);
   };
   of(command.option("--label-smoothing", &prepare.label_smoothing,
                     "Of softmax-cross-entropy: the part of a label that all classes share"),
@@ -252,8 +252,8 @@ void add_update_options(Command command, Options& options) {
 }
 
 void add_coefficients(Command command, Options& options) {
-  const auto of = [&options](const Option& option, std::initializer_list<const char*> optimizers) {
-    options.owners.add(option, optimizer_option, optimizers);
+  const auto of = [&options](const Option& option, std::initializer_list<const char*> owners) {
+    options.owners.add(option, optimizer_option, owners);
   };
   of(command.option("--momentum", &options.momentum,
                     "Momentum coefficient, for momentum and nesterov"),

@@ -5,6 +5,7 @@
 
 #include "core/message.h"
 #include "graph/training/prepare/names.h"
+#include "graph/training/prepare/writer.h"
 
 namespace ondine::trainer {
 namespace {

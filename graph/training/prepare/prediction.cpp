@@ -197,8 +197,11 @@ void read_logits(Prediction& prediction, const Asked& asked, ModelDef& model, Na
 void place_plain_classes(Prediction& prediction, const Asked& asked, const ModelDef& model,
                          std::size_t axis) {
   const std::size_t rank = prediction.dims ? prediction.dims->size() : 0;
-  ValueTrace trace(model.graph, model.functions);
-  if (axis == 1 && rank > 2 && is_made_by_linear_layer(trace, asked.value)) {
+  const auto is_linear = [&] {
+    ValueTrace trace(model.graph, model.functions);
+    return is_made_by_linear_layer(trace, asked.value);
+  };
+  if (axis == 1 && rank > 2 && is_linear()) {
     axis = rank - 1;
     prediction.reason += " of the classes on its last axis, as a linear layer makes them";
   }

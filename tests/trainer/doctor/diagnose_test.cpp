@@ -242,6 +242,12 @@ TEST_CASE("an optimizer that is written with ordinary operators is Adam if it ta
   for (const bool takes_root : {true, false}) {
     graph::ModelDef model = linear_regression(0.5F);
     graph::GraphDef& step = *model.training[0].algorithm;
+    step.initializers[0].name = "learning_rate";
+    step.inputs.push_back(tensor_value("learning_rate", DType::float32, {}));
+    for (graph::NodeDef& one : step.nodes) {
+      std::replace(one.inputs.begin(), one.inputs.end(), std::string("rate"),
+                   std::string("learning_rate"));
+    }
     // A moment of every parameter's squares, and its root or itself.
     std::size_t added = 0;
     for (auto& [variable, output] : model.training[0].update_binding) {
@@ -270,10 +276,9 @@ TEST_CASE("an optimizer that is written with ordinary operators is Adam if it ta
         model.training[0].update_binding.emplace_back(moment, moment + ".next");
       }
     }
-    model.metadata.emplace_back("ondine.learning_rate", "rate");
     CAPTURE(takes_root);
-    const auto findings = diagnose(Model::load(encode(model)), {{"x", random_floats({4, 2}, 1)},
-                                                                {"t", random_floats({4, 1}, 2)}});
+    const NamedValues feeds{{"x", random_floats({4, 2}, 1)}, {"t", random_floats({4, 1}, 2)}};
+    const auto findings = diagnose(Model::load(encode(model)), feeds);
     std::string text;
     for (const Finding& one : findings) text += one.message + "\n";
     CHECK((text.find("with Adam") != std::string::npos) == takes_root);
