@@ -96,10 +96,10 @@ class Folder {
     std::uint64_t total = 0;
     for (const ValueId id : node.outputs) {
       if (id == no_value) continue;
-      const auto shape = graph_[id].type.shape();
-      if (!shape) return std::nullopt;
       std::uint64_t elements = 0;
       try {
+        const auto shape = graph_[id].type.shape();
+        if (!shape) return std::nullopt;
         elements = static_cast<std::uint64_t>(shape->size());
       } catch (const Error&) {
         return std::nullopt;

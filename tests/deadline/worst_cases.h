@@ -16,6 +16,8 @@ using MakeCase = std::function<OpCase()>;
 
 // By "domain:operator": work that is a product of sizes, so that small operands take long.
 const std::map<std::string, std::vector<MakeCase>>& worst_cases();
+// Those of pooling and convolutions.
+std::map<std::string, std::vector<MakeCase>> window_cases();
 // Element by element; run on one large tensor of float.
 const std::set<std::string>& unary_operators();
 // Work that is proportional to the elements of inputs and outputs, that is done by the bodies of

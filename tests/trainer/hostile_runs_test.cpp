@@ -349,3 +349,16 @@ TEST_CASE("a product of constants that no tensor could hold names its node") {
   model.graph.initializers = {{"c", Tensor(DType::float32, {1 << 20}), {}, {}}};
   CHECK_THAT(refusal(model, {}, ErrorCode::limit, {}), Catch::Contains("'it' (Einsum"));
 }
+
+TEST_CASE("a limit names the node of an Einsum over too many elements") {
+  for (const bool keeps : {false, true}) {
+    const std::string equation = "a,b,c,d,e,f,g,h,i,j->";
+    const NodeDef einsum = node("Einsum", std::vector<std::string>(10, "x"), {"y"},
+                                {{"equation", equation + (keeps ? "abcdefghij" : "")}});
+    const ModelDef model =
+        one_node(einsum, {floats("x", {"N"})}, floats("y", std::vector<DimDef>(keeps ? 10 : 0)));
+    const std::string message =
+        refusal(model, {{"x", Tensor(DType::float32, {64})}}, ErrorCode::limit);
+    CHECK_THAT(message, Catch::Contains("'it'"));
+  }
+}

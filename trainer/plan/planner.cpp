@@ -144,9 +144,13 @@ void Planner::check_sizes(const Node& node) const {
   for (const ValueId id : node.outputs) {
     if (id == no_value) continue;
     const Type& type = plan_.graph[id].type;
-    if (has_fixed_size(type) && bytes_of(type) <= options_->limits->tensor_bytes) continue;
-    with_context([&] { require_tensor_fits(type, *options_->limits); },
-                 [&] { return describe(node, plan_.graph); });
+    with_context(
+        [&] {
+          // Dims whose product no tensor may have are found here, too.
+          if (has_fixed_size(type) && bytes_of(type) <= options_->limits->tensor_bytes) return;
+          require_tensor_fits(type, *options_->limits);
+        },
+        [&] { return describe(node, plan_.graph); });
   }
 }
 
