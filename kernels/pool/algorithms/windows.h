@@ -92,11 +92,14 @@ inline std::int64_t pool_grain(const PoolShape& s) {
       1, 2 * elementwise_grain / std::max<std::int64_t>(1, work + volume(s.in)));
 }
 
-// Whether lines of windows can be joined at once (PoolKernels::max_plane and sum_window).
+// Whether lines of windows can be joined at once (PoolKernels::max_plane and sum_window). Outputs
+// far apart are taken from whole vectors: a few of them do not pay for that.
 inline bool has_joined_lines(const PoolShape& s) {
+  constexpr std::int64_t near_stride = 2, least_outputs = 16;
+  if (s.stride[2] > pool_joined_stride) return false;
+  if (s.stride[2] > near_stride && s.out[2] < least_outputs) return false;
   return s.kernel[0] == 1 && s.in[0] == 1 && s.out[0] == 1 && s.pad[0] == 0 &&
-         s.stride[2] <= pool_joined_stride && s.kernel[2] <= pool_span / 4 &&
-         s.dilation[2] <= pool_span / (4 * s.kernel[2]);
+         s.kernel[2] <= pool_span / 4 && s.dilation[2] <= pool_span / (4 * s.kernel[2]);
 }
 
 // The lines that lie inside of the windows at output row oh: the offset of the first, the distance

@@ -8,6 +8,7 @@
 
 #include "tests/kernels/contrib/waves.h"
 #include "tests/support/op_harness.h"
+#include "tests/support/standard_form.h"
 
 using namespace ondine;
 using namespace ondine::test;
@@ -247,6 +248,22 @@ TEST_CASE("the derivative of DynamicQuantizeLSTM takes rounding as the identity"
     const Case one(
         {.steps = 1, .direction = "bidirectional", .columns = columns, .peepholes = true});
     check_gradient(one.op(), {.order = 1, .elements = 4, .variants = false, .skip = {0}});
+  }
+}
+
+TEST_CASE("QuantizedLSTM rounds in standard operators as by its kernel") {
+  for (Network network : networks()) {
+    CAPTURE(network.direction, network.columns, network.signed_weights, network.lengths.size());
+    if (network.hidden > 2) network = {.steps = 9};
+    const Case one(network);
+    OpCase op = one.op();
+    const OwnOperator own{
+        "QuantizedLSTM", op.inputs, op.attributes, {}, std::string(graph::ondine_domain), 3};
+    if (network.direction != "forward" && !network.lengths.empty()) {
+      CHECK_THROWS_WITH(run_standard_form(own), Catch::Contains("runs backwards"));
+      continue;
+    }
+    check_standard_form(own, {1e-9, 1e-9});
   }
 }
 

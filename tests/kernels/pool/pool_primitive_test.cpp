@@ -190,6 +190,10 @@ TEMPLATE_TEST_CASE("the first implementation of pooling that supports a descript
   CHECK(chosen({.shape = distant, .indices = true}) == "max_windows");
   CHECK(chosen({.shape = shape2(3, 9, 28, 3, 3, 3, 1, 0, 0)}) == "max_rows");
   CHECK(chosen({.shape = shape2(3, 9, 9, 3, 3, 3, 1, 1, 1)}) == "max_rows");
+  const PoolShape along = shape2(3, 9, 300, 1, 4, 4, 1, 0, 0);
+  CHECK(chosen({.shape = along}) == "max_lines");
+  CHECK(chosen({.shape = along, .indices = true}) == "max_rows");
+  CHECK(chosen({along, PoolKind::average}) == "sum_lines");
   CHECK(chosen({.shape = squares, .backward = true}) == "max_scatter");
   for (const PoolKind kind : {PoolKind::average, PoolKind::sum}) {
     CHECK(chosen({squares, kind}) == "sum_lines");
