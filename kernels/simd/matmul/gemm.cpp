@@ -37,8 +37,9 @@ void run_dots(const GemmCall<T>& g, std::int64_t i) {
   }
 }
 
-// Rows whose sums, with those of 3 columns, the registers hold.
-constexpr std::int64_t dots_rows = vector_bytes == 64 ? 8 : 4;
+// Rows that are multiplied at once: with 3 columns, sums stay in the registers, and rows a power of
+// two apart in as many lines of the first cache as share a place.
+constexpr std::int64_t dots_rows = vector_bytes == 64 ? 5 : 4;
 // Rows up to which dot products cost less than packing B does.
 constexpr std::int64_t most_dots = 8;
 
