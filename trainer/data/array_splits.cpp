@@ -26,13 +26,17 @@ bool has_rows(const Arrays& arrays, std::int64_t rows) {
   });
 }
 
+// In its own name, not in that of its file.
+bool has_word(const NamedArray& one) { return one.whole != one.name; }
+
 // Whether the word in the names of this part belongs to the names, as in "test_score" beside "x":
 // no other array has such a name without the word or with another one, and each has as many rows as
 // one without a word.
 bool is_word_of_names(const Arrays& arrays, Split split) {
   return std::all_of(arrays.begin(), arrays.end(), [&](const NamedArray& one) {
     if (one.split == Split::train) return false;
-    return one.split != split || (!has_name(arrays, one) && has_rows(arrays, rows_of(one)));
+    if (one.split != split) return true;
+    return has_word(one) && !has_name(arrays, one) && has_rows(arrays, rows_of(one));
   });
 }
 
@@ -65,7 +69,10 @@ ArrayParts split_arrays(std::vector<NamedArray> arrays) {
   NamedValues test;
   std::vector<std::string> test_names;
   for (NamedArray& one : arrays) {
-    if (one.split == Split::test) test_names.push_back(one.whole);
+    if (one.split == Split::test) {
+      const std::string& shown = has_word(one) ? one.whole : one.file;
+      if (test_names.empty() || test_names.back() != shown) test_names.push_back(shown);
+    }
     NamedValues& part = one.split == Split::test         ? test
                         : one.split == Split::validation ? result.splits.validation
                                                          : result.splits.train;

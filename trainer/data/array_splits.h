@@ -13,7 +13,7 @@ namespace ondine::data {
 
 struct NamedArray {
   std::string whole;  // the name as the file has it
-  std::string name;   // without the word for a part
+  std::string name;   // without the word for a part, where the name has one
   Split split = Split::unknown;
   std::string file;  // for messages
   Tensor array;

@@ -35,8 +35,7 @@ Tensor read_array(SharedSource& source, const fs::path& file, const Limits& limi
     return read_npy(source, limits);
   }
   if (start[0] == std::byte{0} && start[1] == std::byte{0}) return read_idx(source, limits);
-  fail(ErrorCode::corrupt, "no array in IDX or .npy: the file is ",
-       data::describe_content(start, file));
+  fail(ErrorCode::corrupt, "the file is ", data::describe_content(start, file));
 }
 
 // The name without directories and extensions; "-idx3-ubyte" and the like are no part of it.

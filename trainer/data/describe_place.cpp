@@ -92,7 +92,7 @@ std::string describe_bytes(std::string_view bytes, const fs::path& file) {
   const std::size_t first = bytes.find_first_not_of(" \t\r\n");
   const char start = first == std::string_view::npos ? '\0' : bytes[first];
   if (extension == ".json" || start == '{' || start == '[') {
-    return "JSON; data is read where each line holds an object and the extension is .jsonl";
+    return "a JSON document, where .jsonl files hold an object on each line";
   }
   return "a text, which needs the extension .csv, .tsv, .jsonl or .txt to be read as such";
 }

@@ -132,7 +132,7 @@ TEST_CASE("IDX files hold big-endian elements of six types") {
   CHECK_THROWS_WITH(read(0x0a, "ab"), Catch::Contains("unknown IDX element type 10"));
   CHECK_THROWS_WITH(read(0x08, "abc"), Catch::StartsWith("1 bytes after the array"));
   CHECK_THROWS_WITH(load_array(folder.write("b.idx", "abcdef")),
-                    Catch::Contains("no array in IDX or .npy: the file is a text"));
+                    Catch::StartsWith("the file is a text"));
   CHECK_THROWS_WITH(load_array(folder.write("b.idx", "abcde")),
                     Catch::Contains("too short for an array"));
 }

@@ -57,7 +57,7 @@ TEST_CASE("a file that is no data says what it is and what data would be") {
          "\xfd"
          "7zXZ",
          "data compressed by xz");
-  refuse("a.json", "[{\"a\": 1}]", "JSON; data is read where each line holds an object");
+  refuse("a.json", "[{\"a\": 1}]", "a JSON document, where .jsonl files");
   refuse("a.data", "1,2,3\n", "a text, which needs the extension .csv");
   refuse("a.bin", "\xfe\xed\xfa\xce", "of an unknown format;");
 }

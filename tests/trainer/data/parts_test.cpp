@@ -128,6 +128,26 @@ TEST_CASE(
   CHECK(names(split({{"x_test", 5}, {"y_test", 5}}).splits.train) == Names{"x", "y"});
 }
 
+TEST_CASE("a word in the name of a file is for all of its arrays") {
+  const auto of_file = [](const std::string& file, data::Split split,
+                          std::initializer_list<const char*> arrays) {
+    std::vector<data::NamedArray> named;
+    for (const char* name : arrays) {
+      named.push_back({name, name, split, file, Tensor(DType::float32, {4})});
+    }
+    return named;
+  };
+  std::vector<data::NamedArray> arrays = of_file("a.npz", data::Split::unknown, {"x", "y"});
+  for (const auto& more : {of_file("val.npz", data::Split::validation, {"x", "z"}),
+                           of_file("test.npz", data::Split::test, {"u", "v"})}) {
+    arrays.insert(arrays.end(), more.begin(), more.end());
+  }
+  const auto parts = data::split_arrays(arrays);
+  CHECK(names(parts.splits.train) == Names{"x", "y"});
+  CHECK(names(parts.splits.validation) == Names{"x", "z"});
+  CHECK(parts.note == "'test.npz' is left out: test data, beside data for validation");
+}
+
 TEST_CASE("a word for a part belongs to the name of an array that no other part has") {
   CHECK(names(split({{"x", 6}, {"test_score", 6}}).splits.train) == Names{"x", "test_score"});
   CHECK(names(split({{"x", 6}, {"is_valid", 6}, {"test_score", 6}}).splits.train) ==

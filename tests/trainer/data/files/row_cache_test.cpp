@@ -39,7 +39,7 @@ class CountingColumn final : public Column {
   bool is_slow() const override { return true; }
   bool is_label() const override { return true; }
   std::string hint(const PortInfo&) const override { return "; a hint"; }
-  std::optional<double> white(DType) const override { return 7; }
+  std::optional<double> white(const RowType&) const override { return 7; }
   std::string file(std::uint64_t row) const override { return "file" + std::to_string(row); }
   std::int64_t sample_rate() const override { return 16; }
   std::string note() const override { return "a note"; }
@@ -128,7 +128,7 @@ TEST_CASE("a cached column says what its column says") {
   CHECK(cached->hint(input) == "; a hint");
   CHECK(cached->is_label());
   CHECK(cached->is_slow());
-  CHECK(cached->white(DType::uint8) == 7);
+  CHECK(cached->white({DType::uint8, {}}) == 7);
   CHECK(cached->file(1) == "file1");
   CHECK(cached->sample_rate() == 16);
   CHECK(cached->note() == "a note");
