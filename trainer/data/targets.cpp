@@ -90,6 +90,7 @@ bool is_missing(std::string_view text) {
 std::optional<double> parse_number(std::string_view text) { return parse<double>(text); }
 
 TargetReader::TargetReader(const Targets& training, const std::vector<std::string>& classes) {
+  if (training.texts.empty()) return;  // of data whose targets are not read
   const std::set<std::string> found(training.texts.begin(), training.texts.end());
   const std::set<std::string> named(classes.begin(), classes.end());
   given_ = std::includes(named.begin(), named.end(), found.begin(), found.end());

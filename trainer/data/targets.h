@@ -58,7 +58,7 @@ class TargetReader {
   std::vector<std::int64_t> positions(const Targets& targets) const;
   void note_numbers(const Targets& training);
 
-  Kind kind_;
+  Kind kind_ = Kind::integers;
   bool given_ = false;
   std::vector<std::string> classes_;
   std::string note_;
