@@ -59,9 +59,10 @@ class TableReader {
     names_.assign(fields.begin(), fields.end());
     const std::set<std::string> distinct(names_.begin(), names_.end());
     if (distinct.size() != names_.size()) fail(ErrorCode::corrupt, "two columns have one name");
-    if (options_.use != DataUse::inference && names_.size() < 2) {
+    const std::string hint = names_.size() == 1 ? separator_hint(file_, names_[0]) : std::string();
+    if (!hint.empty() || (options_.use != DataUse::inference && names_.size() < 2)) {
       fail(ErrorCode::mismatch, "a table needs a column of features and one of targets, it has ",
-           names_.size(), separator_hint(file_, names_[0]));
+           names_.size(), hint);
     }
     columns_ = choose_columns(names_, options_);
     for (const std::size_t i : columns_.features) table_.features.push_back(names_[i]);
