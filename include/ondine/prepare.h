@@ -70,15 +70,15 @@ struct Adagrad {
 };
 struct Adam {
   float learning_rate = 0.001F;
-  float beta1 = 0.9F;    // in [0, 1)
-  float beta2 = 0.999F;  // in [0, 1)
+  float beta1 = 0.9F;     // in [0, 1)
+  float beta2 = 0.999F;   // in [0, 1)
   float epsilon = 1e-8F;  // positive
   float weight_decay = 0;
 };
 struct AdamW {
   float learning_rate = 0.001F;
-  float beta1 = 0.9F;    // in [0, 1)
-  float beta2 = 0.999F;  // in [0, 1)
+  float beta1 = 0.9F;     // in [0, 1)
+  float beta2 = 0.999F;   // in [0, 1)
   float epsilon = 1e-8F;  // positive
   float weight_decay = 0;
 };

@@ -19,9 +19,9 @@ struct SoundInfo {
 inline constexpr std::int64_t most_sample_rate = 10'000'000;
 
 // The header alone, unless a FLAC file was streamed. A WAV or FLAC file that was streamed, so that
-// its sizes are placeholders, has samples up to the end of the file. Throws Error(corrupt) with the file as context where the file is not a
-// recording, has no samples, more than most_sample_rate of them a second or is a WAV file that ends
-// early; Error(unsupported) in builds without libsndfile.
+// its sizes are placeholders, has samples up to the end of the file. Throws Error(corrupt) with the
+// file as context where the file is not a recording, has no samples, more than most_sample_rate of
+// them a second or is a WAV file that ends early; Error(unsupported) in builds without libsndfile.
 SoundInfo sound_info(const std::string& path);
 
 // The first `most_frames` samples, the mean of all channels, in -1..1, charged to `share` as they

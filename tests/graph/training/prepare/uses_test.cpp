@@ -3,8 +3,10 @@
 
 #include <catch2/catch.hpp>
 
+#include "graph/training/prepare/logits.h"
 #include "graph/training/prepare/names.h"
 #include "graph/training/prepare/paths.h"
+#include "graph/training/prepare/value_trace.h"
 #include "tests/support/models.h"
 
 using namespace ondine;
@@ -27,14 +29,23 @@ TEST_CASE("producers are known by every output that has a name") {
   CHECK_FALSE(graph::is_standard(graph.nodes[2], "Abs"));
   CHECK_FALSE(graph::is_standard(graph.nodes[1], "Relu"));
 }
+namespace {
+
+bool is_linear(const graph::GraphDef& graph, const std::string& value) {
+  graph::ValueTrace trace(graph, {});
+  return graph::is_made_by_linear_layer(trace, value);
+}
+
+}  // namespace
+
 TEST_CASE("a bias and a factor leave the output of a linear layer one") {
   graph::GraphDef graph;
   graph.initializers = {{"w", Tensor(DType::float32, Shape{2, 3}), "", {}},
                         {"b", Tensor(DType::float32, Shape{3}), "", {}}};
   graph.nodes = {node("MatMul", {"x", "w"}, {"m"}), node("Add", {"b", "m"}, {"a"}),
                  node("Mul", {"a", "b"}, {"y"})};
-  CHECK(graph::is_made_by_linear_layer(graph, "y"));
-  CHECK_FALSE(graph::is_made_by_linear_layer(graph, "x"));
+  CHECK(is_linear(graph, "y"));
+  CHECK_FALSE(is_linear(graph, "x"));
   graph.nodes[0].domain = "org.example";
-  CHECK_FALSE(graph::is_made_by_linear_layer(graph, "y"));
+  CHECK_FALSE(is_linear(graph, "y"));
 }
