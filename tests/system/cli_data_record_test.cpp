@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <sstream>
 
+#include <ondine/build.h>
 #include <ondine/data.h>
 #include <ondine/export.h>
 

@@ -85,19 +85,19 @@ TEST_CASE("settings of augmentation are accepted up to their bounds and refused 
 
 TEST_CASE("settings are described by what they change, in the order of the command line") {
   CHECK(describe(Augmentation{}).empty());
-  CHECK(describe({.flip = true}) == "flip");
-  CHECK(describe({.scale_max = 1.5}) == "scale=1:1.5");
-  CHECK(describe({.flip = true,
-                  .flip_vertical = true,
-                  .crop = 4,
-                  .rotate = 15,
-                  .scale_min = 0.5,
-                  .scale_max = 2,
-                  .color = 0.25,
-                  .cutout = 8,
-                  .mixup = 0.5,
-                  .time_shift = 0.125,
-                  .noise = 0.75}) ==
+  CHECK(describe(Augmentation{.flip = true}) == "flip");
+  CHECK(describe(Augmentation{.scale_max = 1.5}) == "scale=1:1.5");
+  CHECK(describe(Augmentation{.flip = true,
+                              .flip_vertical = true,
+                              .crop = 4,
+                              .rotate = 15,
+                              .scale_min = 0.5,
+                              .scale_max = 2,
+                              .color = 0.25,
+                              .cutout = 8,
+                              .mixup = 0.5,
+                              .time_shift = 0.125,
+                              .noise = 0.75}) ==
         "flip,flip-vertical,crop=4,rotate=15,scale=0.5:2,color=0.25,cutout=8,mixup=0.5,"
         "time-shift=0.125,noise=0.75");
 }
