@@ -9,7 +9,6 @@
 #include "graph/contract/op_def.h"
 #include "graph/contract/signature.h"
 #include "graph/evaluate/evaluate_node.h"
-#include "graph/ir/attribute_value.h"
 #include "graph/ir/declared_type.h"
 #include "graph/print/dim_names.h"
 
@@ -277,21 +276,6 @@ void Resolver::compare(NameScope& scope, const std::string& name, ValueId id) {
   if (said.is_tensor() && said.ranked() && !value.type.ranked()) {
     value.type.dims.emplace(said.rank());
   }
-}
-
-// Gradient refers to tensors of its graph by attributes.
-void Resolver::resolve_references(NameScope& scope, Node& node) {
-  if (node.op->name != "Gradient") return;
-  for (const char* attribute : {"xs", "zs"}) {
-    const Attribute* names = ondine::graph::find(node.attributes, attribute);
-    if (names == nullptr) continue;
-    for (const auto& name : value_of<std::vector<std::string>>(*names, node.op->name)) {
-      node.references.push_back(scope.get(name));
-    }
-  }
-  const Attribute* y = ondine::graph::find(node.attributes, "y");
-  if (y == nullptr) fail(ErrorCode::invalid_model, "attribute 'y' is missing");
-  node.references.push_back(scope.get(value_of<std::string>(*y, node.op->name)));
 }
 
 std::vector<Type> Resolver::resolve_subgraph(NameScope& scope, Node& node, std::size_t index,

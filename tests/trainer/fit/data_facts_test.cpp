@@ -58,7 +58,7 @@ TEST_CASE("a checkpoint gives a model that was loaded anew what training learned
   const RestoreReport report = other.restore_checkpoint(folder / "run.ckpt");
   CHECK(report.properties == Properties{{"mine", std::int64_t{7}}});
   const Model exported = Model::load(other.export_inference());
-  for (const Model* one : {&model, &other, &exported}) {
+  for (const Model* one : std::vector<const Model*>{&model, &other, &exported}) {
     const DataRecord record = data_record(*one);
     CHECK(record.classes == Names{"x", "y"});
     REQUIRE(record.table);

@@ -62,13 +62,6 @@ std::vector<float> after_steps(Model model, const NamedValues& feeds) {
   return model.parameters();
 }
 
-std::string property(const Model& model, const std::string& name) {
-  for (const auto& [key, text] : model.metadata()) {
-    if (key == name) return text;
-  }
-  return "none";
-}
-
 // A loss model whose y has this type, with these outputs.
 std::vector<std::byte> other_loss(DType dtype, std::vector<ModelBuilder::Dim> dims,
                                   std::vector<ModelBuilder::Dim> loss_dims, bool second = false) {

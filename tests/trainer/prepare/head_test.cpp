@@ -43,13 +43,6 @@ Tensor classes(std::int64_t count) {
   return labels;
 }
 
-std::string property(const Model& model, const std::string& name) {
-  for (const auto& [key, text] : model.metadata()) {
-    if (key == name) return text;
-  }
-  return "none";
-}
-
 }  // namespace
 
 TEST_CASE("a head of other classes takes the place of the last layer and learns") {

@@ -14,7 +14,7 @@ std::vector<float> resized(std::int64_t rows, std::int64_t columns, std::vector<
   for (std::size_t i = 0; i < to.size(); ++i) {
     to[i] = static_cast<std::uint8_t>(image[i / 3] + static_cast<int>(i % 3));
   }
-  const std::vector<float> all = data::resize_image(pixels, size, fit);
+  const std::vector<float> all = data::resize_image(pixels, {size, fit});
   REQUIRE(all.size() == static_cast<std::size_t>(size.height * size.width * 3));
   std::vector<float> first;
   for (std::size_t i = 0; i < all.size(); i += 3) {
@@ -53,3 +53,18 @@ TEST_CASE("stretching uses every pixel, by a triangle as wide as the scale") {
 }
 
 }  // namespace ondine::test
+
+TEST_CASE("without antialiasing a position takes two neighbours, however much an image shrinks") {
+  Tensor pixels(DType::uint8, {1, 8, 3});
+  for (std::size_t x = 0; x < 8; ++x) {
+    pixels.mutable_values<std::uint8_t>()[3 * x] = static_cast<std::uint8_t>(x == 1 ? 80 : 0);
+  }
+  const auto row = [&](bool antialias) {
+    const auto all = data::resize_image(pixels, {{1, 2}, ImageFit::stretch, antialias});
+    return std::vector<float>{all[0], all[3]};
+  };
+  // Centres 2 and 6 of source positions whose own centres are 0.5, 1.5, ...
+  CHECK(row(false) == std::vector<float>{40, 0});
+  CHECK(row(true)[0] < 40);
+  CHECK(row(true)[0] > 0);
+}
