@@ -16,8 +16,7 @@ constexpr std::int64_t chunk_work = std::int64_t{1} << 21;
 constexpr std::int64_t chunk_work_vector = std::int64_t{1} << 18;
 
 // Few rows are computed in another way: where C has more rows, no tile may have so few.
-constexpr std::int64_t few_rows = 8;
-constexpr std::int64_t vector_rows = 4;  // up to which the other factor is read from memory
+constexpr std::int64_t few_rows = 4;
 
 // So few columns are one block, for which A is packed once anyway.
 constexpr std::int64_t most_once = 512;
@@ -82,7 +81,7 @@ const Kernels& suited(const Kernels& kernels, const GemmShape& shape) {
   return is_split<T>(full, shape) ? full : without_tiles(full);
 }
 
-std::int64_t chunk_of(std::int64_t m) { return m <= vector_rows ? chunk_work_vector : chunk_work; }
+std::int64_t chunk_of(std::int64_t m) { return m <= few_rows ? chunk_work_vector : chunk_work; }
 
 // Each tile packs its factors and reads A again, so that few large ones cost least; deadlines are
 // seen between. A batch has more, since its products are not spread evenly over the threads.

@@ -37,24 +37,13 @@ void run_dots(const GemmCall<T>& g, std::int64_t i) {
   }
 }
 
-// Rows that are multiplied at once: with 3 columns, sums stay in the registers, and rows a power of
-// two apart in as many lines of the first cache as share a place.
-constexpr std::int64_t dots_rows = vector_bytes == 64 ? 5 : 4;
-// Rows up to which dot products cost less than packing B does.
-constexpr std::int64_t most_dots = 8;
-
-template <class T, int... Rows>
-void run_some_dots(const GemmCall<T>& g, std::int64_t i, std::int64_t rows,
-                   std::integer_sequence<int, Rows...>) {
-  ((rows == Rows + 1 ? run_dots<T, Rows + 1>(g, i) : void()), ...);
-}
-
 template <class T>
 void run_all_dots(const GemmCall<T>& g) {
-  const std::int64_t chunk = even_chunk(g.m, dots_rows);
-  for (std::int64_t i = 0; i < g.m; i += chunk) {
-    run_some_dots(g, i, min_of(chunk, g.m - i), std::make_integer_sequence<int, dots_rows>());
-  }
+  std::int64_t i = 0;
+  for (; i + 4 <= g.m; i += 4) run_dots<T, 4>(g, i);
+  if (g.m - i == 3) run_dots<T, 3>(g, i);
+  if (g.m - i == 2) run_dots<T, 2>(g, i);
+  if (g.m - i == 1) run_dots<T, 1>(g, i);
 }
 
 // GemmPath::few_rows
@@ -197,7 +186,7 @@ GemmBlocking blocking(const GemmCall<T>& g) {
     unblocked.path = GemmPath::few_rows;
     return unblocked;
   }
-  if (!g.b_packed && g.b_row == 1 && g.a_col == 1 && g.m <= most_dots && g.k >= 2 * lanes<T>) {
+  if (!g.b_packed && g.b_row == 1 && g.a_col == 1 && g.m <= 4 && g.k >= 2 * lanes<T>) {
     unblocked.path = GemmPath::dots;
     return unblocked;
   }

@@ -81,7 +81,7 @@ template <class T>
 enum class GemmPath : std::uint8_t {
   no_product,   // an operand has no elements: beta, biases and activation alone
   few_rows,     // up to 3 rows and B stored by rows: wide blocks, nothing packed
-  dots,         // up to 8 rows and B stored by columns: dot products, nothing packed
+  dots,         // up to 4 rows and B stored by columns: dot products, nothing packed
   transposed,   // few rows and B stored by columns: C^T, with B read in place; bits of `blocked`
   blocked,      // anything else
   split,        // A and B split into three bfloat16 each while they are packed

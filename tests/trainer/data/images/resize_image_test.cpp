@@ -54,6 +54,8 @@ TEST_CASE("stretching uses every pixel, by a triangle as wide as the scale") {
 
 }  // namespace ondine::test
 
+using namespace ondine;
+
 TEST_CASE("without antialiasing a position takes two neighbours, however much an image shrinks") {
   Tensor pixels(DType::uint8, {1, 8, 3});
   for (std::size_t x = 0; x < 8; ++x) {
