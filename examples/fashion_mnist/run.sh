@@ -19,7 +19,8 @@ set -- "$work/train.onnx" --data "$data" --batch-size 64 --seed 1 --threads "$th
   --checkpoint "$work/run.ckpt" --metrics "$work/metrics.jsonl" -o "$work/trained.onnx"
 
 # Interrupted as with Ctrl-C in the middle of an epoch, then resumed.
-"$ondine" train "$@" --epochs 4 --initialize &
+# A shell starts programs in the background with SIGINT ignored, which they keep.
+env --default-signal=INT "$ondine" train "$@" --epochs 4 --initialize &
 pid=$!
 until [ -s "$work/metrics.jsonl" ] || ! kill -0 $pid 2>/dev/null; do sleep 1; done
 sleep 1

@@ -163,6 +163,7 @@ const std::set<std::string>& linear_operators() {
                                            "ai.ondine:PackedAttentionGrad",
                                            "ai.ondine:PadGrad",
                                            "ai.ondine:PointwiseConvGrad",
+                                           "ai.ondine:QuantizedLSTM",
                                            "ai.ondine:PointwiseDepthwiseConv",
                                            "ai.ondine:QuantizeMask",
                                            "ai.ondine:RNNGrad",

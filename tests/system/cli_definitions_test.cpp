@@ -148,8 +148,10 @@ TEST_CASE("arguments that contradict each other or lack another are wrong usage"
   };
   const std::vector<Row> rows{
       {"prepare net.onnx -o t.onnx", "prepare needs one of --loss and --loss-model"},
-      {prepare + "--ignore-index 1.5", "--ignore-index needs an integer"},
-      {prepare + "--ignore-index 1e16", "--ignore-index needs an integer"},
+      {"prepare net.onnx -o t.onnx --loss softmax-cross-entropy --ignore-index 1.5",
+       "--ignore-index needs an integer"},
+      {"prepare net.onnx -o t.onnx --loss softmax-cross-entropy --ignore-index 1e16",
+       "--ignore-index needs an integer"},
       {prepare + "--lr-scale fc1", "--lr-scale needs PATTERN=NUMBER, found fc1"},
       {prepare + "--lr-scale =2", "--lr-scale needs PATTERN=NUMBER, found =2"},
       {prepare + "--lr-scale fc1=2x", "--lr-scale needs PATTERN=NUMBER, found fc1=2x"},

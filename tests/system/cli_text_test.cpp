@@ -230,7 +230,7 @@ TEST_CASE("a dry run tries every output as a real run does, and leaves nothing b
     shop.refuse(train + dry + "--metrics missing/m.jsonl", "cannot write 'missing/m.jsonl'");
     shop.refuse(train + dry + "--report missing/r.html", "cannot write 'missing/r.html'");
     shop.refuse(train + dry + "--checkpoint missing/run.ckpt", "cannot write 'missing/run.ckpt'");
-    shop.refuse(train + dry + "--checkpoint old.ckpt", "continue it with --resume");
+    shop.refuse(train + dry + "--checkpoint old.ckpt", "(--resume)");
     shop.refuse(train + dry + "--log-dir old", "has records of another run");
     shop.refuse(train + dry + "--log-dir mail.jsonl/logs", "cannot make the folder");
   }

@@ -132,7 +132,7 @@ DataSplits load_splits(std::span<const fs::path> places, const Limits& limits) {
 
 data::ArrayParts data::read_arrays(std::span<const fs::path> places, const Limits& limits) {
   std::vector<NamedArray> found;
-  std::vector<LeftOut> left_out;
+  std::vector<LeftOutArray> left_out;
   for (const fs::path& file : data_files(places)) {
     std::string stem = stem_of(file);
     if (is_idx_name(file)) cut_family(stem);

@@ -14,7 +14,7 @@ namespace ondine::data {
 
 struct ArrayParts {
   DataSplits splits;
-  std::vector<LeftOut> left_out;
+  std::vector<LeftOutArray> left_out;
   std::string note;  // of test data that is left out; may be empty
 };
 

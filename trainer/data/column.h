@@ -121,7 +121,7 @@ struct ONDINE_HIDDEN Dataset::Part {
   std::optional<std::vector<std::uint64_t>> rows;
   std::vector<std::string> skipped;   // broken files
   std::vector<std::string> notes;     // see Dataset::notes; besides those of the columns
-  std::vector<LeftOut> left_out;      // arrays that are no columns
+  std::vector<LeftOutArray> left_out;      // arrays that are no columns
   int threads = 0;                    // see DatasetOptions
   std::optional<TextOptions> text;    // see Dataset::text
   std::optional<TableColumns> table;  // see Dataset::table
@@ -149,7 +149,7 @@ struct Parts {
 };
 
 // For messages: "; left out: 'seed' (a single number)"; empty where nothing is left out.
-std::string describe(const std::vector<LeftOut>& left_out);
+std::string describe(const std::vector<LeftOutArray>& left_out);
 
 // Adds a note, unless it is empty, to both parts.
 void add_note(Parts& parts, const std::string& note);

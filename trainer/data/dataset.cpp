@@ -64,9 +64,9 @@ void data::add_note(Parts& parts, const std::string& note) {
   parts.validation.notes.push_back(note);
 }
 
-std::string data::describe(const std::vector<LeftOut>& left_out) {
+std::string data::describe(const std::vector<LeftOutArray>& left_out) {
   std::string text;
-  for (const LeftOut& one : left_out) {
+  for (const LeftOutArray& one : left_out) {
     text += (text.empty() ? "; left out: " : ", ") + quoted(one.name) + " (" + one.why + ")";
   }
   return text;

@@ -70,13 +70,13 @@ Tensor read_idx(SharedSource& source, const Limits& limits);
 Tensor read_npy(SharedSource& source, const Limits& limits);
 
 // An array that is no column of data, and why.
-struct LeftOut {
+struct LeftOutArray {
   std::string name;
   std::string why;
 };
 struct Archive {
   std::vector<std::pair<std::string, Tensor>> arrays;  // by the member's name without ".npy"
-  std::vector<LeftOut> left_out;
+  std::vector<LeftOutArray> left_out;
 };
 Archive read_npz(SharedSource& file, const Limits& limits);
 

@@ -187,6 +187,7 @@ class Chooser {
     if (origins_.constants.contains(one.name)) {
       return certain("no parameter in the exporter's metadata");
     }
+    if (is_preprocessing(one.name)) return certain("of the preprocessing that prepare wrote");
     const ConstantRole* role = role_of(one.name);
     if (role != nullptr && !role->is_guess && !is_recorded) return certain(role->text);
     const LayerUse use = operands_.of(one.name, one.value);
@@ -199,6 +200,17 @@ class Chooser {
       return certain("reaches the loss through constants alone");
     }
     return reason_by_form(one, use);
+  }
+
+  // By the names that preprocess.cpp gives constants and values.
+  bool is_preprocessing(const std::string& name) const {
+    constexpr std::string_view prefix = "preprocess.";
+    if (!name.starts_with(prefix)) return false;
+    const std::vector<Use> readers = operands_.uses().of(name);
+    return !readers.empty() && std::all_of(readers.begin(), readers.end(), [&](const Use& use) {
+      const std::string& output = use.node->outputs.at(0);
+      return output.starts_with(prefix) || output.find("_preprocessed") != std::string::npos;
+    });
   }
 
   // How nodes use it, or what is moved from it, as a constant; null for other tensors.

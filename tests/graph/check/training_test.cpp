@@ -190,7 +190,7 @@ TEST_CASE("Gradient differentiates by no tensor that one it holds generates") {
   // The same tensor where the held one comes from elsewhere.
   gradient.inputs = {"h", "c"};
   model.graph.initializers.push_back(initializer("c", {1}));
-  gradient.attributes[1] = {"zs", std::vector<std::string>{"c"}};
+  gradient.attributes.back() = {"zs", std::vector<std::string>{"c"}};
   CHECK(findings_of(model) == "");
 }
 
