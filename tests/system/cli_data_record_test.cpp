@@ -26,7 +26,7 @@ std::string table(const std::vector<std::string>& columns, int rows, const std::
     for (std::size_t i = 0; i < columns.size(); ++i) {
       text << (i == 0 ? "" : ",");
       if (columns[i] == "a") text << (row % 2 == 0 ? -1.0 - row % 7 * 0.1 : 1.0 + row % 5 * 0.1);
-      if (columns[i] == "b") text << (row * 37 % 100 - 50);
+      if (columns[i] == "b") text << (row * 37 % 100 - 50) * 0.02;
       if (columns[i] == "kind") text << (row % 2 == 0 ? "low" : second);
       if (columns[i] == "when") text << "2020-01-0" << 1 + row % 9;
     }
@@ -48,7 +48,7 @@ void write_model(const Workshop& shop) {
 }
 
 constexpr const char* train =
-    "train t.onnx --epochs 3 --batch-size 10 --quiet --learning-rate 0.01 ";
+    "train t.onnx --epochs 3 --batch-size 10 --quiet --learning-rate 0.5 ";
 
 double accuracy(const Workshop& shop, const std::string& arguments) {
   const std::string out = shop.succeed("eval " + arguments).out;
@@ -104,7 +104,7 @@ TEST_CASE("columns of validation data are matched by name") {
         "--validation-data " +
         file + " --metrics " + file + ".jsonl");
     const std::string text = shop.read(file + ".jsonl");
-    return text.substr(text.find("validation_"));
+    return text.substr(text.rfind("\"validation_accuracy"));
   };
   CHECK(metrics("v.csv") == metrics("w.csv"));
 }
@@ -116,7 +116,7 @@ TEST_CASE("a run does not resume with other classes, columns, rows or another se
   const std::string start = std::string(train) + "--target kind --checkpoint r.ckpt --data ";
   shop.succeed(start + "train.csv --seed 3");
   const std::string more =
-      "train t.onnx --epochs 4 --batch-size 10 --quiet --learning-rate 0.01 "
+      "train t.onnx --epochs 4 --batch-size 10 --quiet "
       "--checkpoint r.ckpt --resume --data ";
   shop.write("renamed.csv", table({"a", "b", "kind"}, 60, "another"));
   shop.refuse(more + "renamed.csv", "class 'another'");
@@ -124,7 +124,7 @@ TEST_CASE("a run does not resume with other classes, columns, rows or another se
   shop.refuse(more + "columns.csv", "there is no column 'a'");
   shop.refuse(more + "train.csv --seed 4", "the seed 3, now it is 4");
   shop.write("fewer.csv", table({"a", "b", "kind"}, 50, "high"));
-  CHECK_THAT(shop.succeed(more + "fewer.csv --epochs 5").err,
+  CHECK_THAT(shop.succeed(more + "fewer.csv").err,
              Contains("the data has 50 training rows, that of the checkpoint has 60"));
 }
 

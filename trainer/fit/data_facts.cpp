@@ -142,7 +142,12 @@ ArrayMap recorded_map(const DataRecord& record, std::span<const PortInfo> inputs
 std::vector<std::string> input_notes(const DataRecord& record, std::span<const PortInfo> inputs,
                                      const Dataset& data, const ArrayMap& map) {
   std::vector<std::string> notes;
-  const Feeder feeder = make_feeder(record, inputs, data, map);
+  ArrayMap own = map;
+  std::erase_if(own, [&](const auto& one) {
+    return std::none_of(inputs.begin(), inputs.end(),
+                        [&](const PortInfo& input) { return input.name == one.first; });
+  });
+  const Feeder feeder = make_feeder(record, inputs, data, own);
   for (const DataRecord::Input& now : inputs_of(feeder)) {
     const DataRecord::Input* known = find(record.inputs, now.name);
     if (known == nullptr || known->dtype == DType::undefined || known->scale == now.scale) continue;
