@@ -1,86 +1,75 @@
 // The data record as JSON.
 #include <cmath>
 #include <limits>
-#include <nlohmann/json.hpp>
 
 #include "core/base64.h"
 #include "core/message.h"
+#include "graph/record/json_value.h"
 #include "graph/record/names.h"
 #include "graph/record/record.h"
 
 namespace ondine::graph {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = JsonValue;
+using Kind = JsonValue::Kind;
 
 constexpr std::int64_t format_version = 1;
-constexpr int most_depth = 32;  // writers of JSON call themselves for each level
-
-// The writer of JSON refuses texts that are not UTF-8.
-bool is_utf8(const std::string& text) {
-  try {
-    static_cast<void>(Json(text).dump());
-    return true;
-  } catch (const Json::type_error&) {
-    return false;
-  }
-}
 
 // JSON has no infinite numbers.
 Json number_json(double value) {
-  if (std::isfinite(value)) return value;
-  return std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
+  if (std::isfinite(value)) return Json::of(value);
+  return Json::of(std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf");
 }
 
 // A name that is not UTF-8 is an object with its bytes in base64.
 Json text_json(const std::string& text) {
-  if (is_utf8(text)) return text;
-  return Json{{"base64", to_base64(text)}};
+  if (is_utf8(text)) return Json::of(text);
+  Json bytes = Json::object();
+  bytes.set("base64", Json::of(to_base64(text)));
+  return bytes;
 }
 
 // A member is left out where it has nothing to say.
 void set(Json& object, const char* name, Json value) {
-  const bool is_empty = value.is_null() ||
-                        (value.is_string() && value.get_ref<const std::string&>().empty()) ||
-                        ((value.is_array() || value.is_object()) && value.empty());
-  if (is_empty) {
+  if (value.is_empty()) {
     object.erase(name);
   } else {
-    object[name] = std::move(value);
+    object.set(name, std::move(value));
   }
 }
 
 template <class T>
 Json unless(const T& value, const T& neutral) {
-  return value == neutral ? Json() : Json(value);
+  return value == neutral ? Json() : Json::of(value);
 }
 
-template <class T>
-Json of(const std::optional<T>& value) {
-  return value ? Json(*value) : Json();
-}
+Json of(const std::optional<std::int64_t>& value) { return value ? Json::of(*value) : Json(); }
 
 Json size_json(const std::optional<ImageSize>& size) {
-  return size ? Json{size->height, size->width} : Json();
+  if (!size) return {};
+  Json list = Json::list();
+  list.items = {Json::of(size->height), Json::of(size->width)};
+  return list;
 }
 
 Json texts_json(const std::vector<std::string>& texts) {
-  Json list = Json::array();
-  for (const std::string& text : texts) list.push_back(text_json(text));
+  Json list = Json::list();
+  for (const std::string& text : texts) list.items.push_back(text_json(text));
   return list;
 }
 
 // The member as it was, for its unknown members; an empty object where it was none.
 Json member(const Json& object, const char* name) {
-  const auto found = object.find(name);
-  return found != object.end() && found->is_object() ? *found : Json::object();
+  const Json* found = object.find(name);
+  return found != nullptr && found->kind == Kind::object ? *found : Json::object();
 }
 
 void write_prediction(Json& to, const DataRecord::Prediction& from) {
   set(to, "output", text_json(from.output));
   set(to, "value", text_json(from.value));
   set(to, "meaning",
-      from.meaning == OutputMeaning::unknown ? Json() : Json(to_string(from.meaning)));
+      from.meaning == OutputMeaning::unknown ? Json() : Json::of(to_string(from.meaning)));
   set(to, "loss", text_json(from.loss));
   set(to, "label", text_json(from.label));
   set(to, "class_axis", of(from.class_axis));
@@ -97,32 +86,34 @@ void write_table(Json& to, const TableColumns& from) {
 
 void write_images(Json& to, const DataRecord::Images& from) {
   set(to, "size", size_json(from.size));
-  to["fit"] = name_in(fit_names, from.fit);
-  to["layout"] = name_in(layout_names, from.layout);
-  to["upright"] = from.upright;
+  to.set("fit", Json::of(name_in(fit_names, from.fit)));
+  to.set("layout", Json::of(name_in(layout_names, from.layout)));
+  to.set("upright", Json::of(from.upright));
 }
 
 void write_text(Json& to, const DataRecord::Text& from) {
   set(to, "column", text_json(from.column));
   set(to, "encoding", text_json(from.encoding));
-  set(to, "pieces", from.pieces.empty() ? Json() : Json(to_base64(from.pieces)));
+  set(to, "pieces", from.pieces.empty() ? Json() : Json::of(to_base64(from.pieces)));
   set(to, "length", unless(from.length, std::int64_t{0}));
 }
 
 // Objects in a list, found again by one of their members.
 template <class Items, class Write>
 void write_list(Json& to, const char* name, const char* key, const Items& items, Write write) {
-  Json list = Json::array();
-  const Json before = to.contains(name) && to[name].is_array() ? to[name] : Json::array();
+  Json list = Json::list();
+  const Json* before = to.find(name);
   for (const auto& item : items) {
     Json object = Json::object();
     const Json id = write.id(item);
-    for (const Json& one : before) {
-      if (one.is_object() && one.contains(key) && one[key] == id) object = one;
+    for (std::size_t i = 0; before != nullptr && i < before->items.size(); ++i) {
+      const Json& one = before->items[i];
+      const Json* known = one.kind == Kind::object ? one.find(key) : nullptr;
+      if (known != nullptr && *known == id) object = one;
     }
-    object[key] = id;
+    object.set(key, id);
     write(object, item);
-    list.push_back(std::move(object));
+    list.items.push_back(std::move(object));
   }
   set(to, name, std::move(list));
 }
@@ -132,7 +123,7 @@ struct WriteInput {
   void operator()(Json& to, const DataRecord::Input& from) const {
     set(to, "column", text_json(from.column));
     set(to, "type",
-        from.dtype == DType::undefined ? Json() : Json(std::string(to_string(from.dtype))));
+        from.dtype == DType::undefined ? Json() : Json::of(std::string(to_string(from.dtype))));
     set(to, "scale", unless(from.scale, 1.0));
   }
 };
@@ -147,17 +138,9 @@ struct WritePreprocessing {
 };
 
 Json parse(const std::string& text) {
-  const auto depth = [](int level, Json::parse_event_t, Json&) {
-    if (level > most_depth) fail(ErrorCode::limit, "more than ", most_depth, " levels of JSON");
-    return true;
-  };
-  try {
-    Json json = Json::parse(text, depth);
-    if (!json.is_object()) fail(ErrorCode::corrupt, "no JSON object");
-    return json;
-  } catch (const Json::parse_error&) {
-    fail(ErrorCode::corrupt, "no JSON");
-  }
+  Json json = parse_json(text);
+  if (json.kind != Kind::object) fail(ErrorCode::corrupt, "no JSON object");
+  return json;
 }
 
 // Reads members of one object; a member of another type than the format says is corrupt.
@@ -166,8 +149,8 @@ class Reader {
   Reader(const Json& object, std::string place) : object_(&object), place_(std::move(place)) {}
 
   const Json* find(const char* name) const {
-    const auto found = object_->find(name);
-    return found == object_->end() || found->is_null() ? nullptr : &*found;
+    const Json* found = object_->find(name);
+    return found == nullptr || found->kind == Kind::null ? nullptr : found;
   }
 
   void text(const char* name, std::string& to) const {
@@ -176,16 +159,14 @@ class Reader {
   void texts(const char* name, std::vector<std::string>& to) const {
     const Json* list = find(name);
     if (list == nullptr) return;
-    require(list->is_array(), name, "a list");
-    for (const Json& one : *list) to.push_back(text_of(one, name));
+    require(list->kind == Kind::list, name, "a list");
+    for (const Json& one : list->items) to.push_back(text_of(one, name));
   }
   std::optional<std::int64_t> integer(const char* name) const {
     const Json* one = find(name);
     if (one == nullptr) return {};
-    require(one->is_number_integer() &&
-                !(one->is_number_unsigned() && one->get<std::uint64_t>() >> 63 != 0),
-            name, "an integer");
-    return one->get<std::int64_t>();
+    require(one->kind == Kind::integer, name, "an integer");
+    return one->integer;
   }
   std::int64_t count(const char* name) const {
     const auto value = integer(name);
@@ -195,42 +176,49 @@ class Reader {
   std::optional<double> number(const char* name) const {
     const Json* one = find(name);
     if (one == nullptr) return {};
-    if (*one == "nan") return std::numeric_limits<double>::quiet_NaN();
-    if (*one == "inf") return std::numeric_limits<double>::infinity();
-    if (*one == "-inf") return -std::numeric_limits<double>::infinity();
-    require(one->is_number(), name, "a number");
-    return one->get<double>();
+    if (one->kind == Kind::integer) return static_cast<double>(one->integer);
+    if (one->kind == Kind::text && one->text == "nan") {
+      return std::numeric_limits<double>::quiet_NaN();
+    }
+    if (one->kind == Kind::text && (one->text == "inf" || one->text == "-inf")) {
+      const double infinity = std::numeric_limits<double>::infinity();
+      return one->text == "inf" ? infinity : -infinity;
+    }
+    require(one->kind == Kind::number, name, "a number");
+    return one->number;
   }
   bool flag(const char* name, bool otherwise) const {
     const Json* one = find(name);
     if (one == nullptr) return otherwise;
-    require(one->is_boolean(), name, "true or false");
-    return one->get<bool>();
+    require(one->kind == Kind::boolean, name, "true or false");
+    return one->flag;
   }
   std::optional<ImageSize> size(const char* name) const {
     const Json* one = find(name);
     if (one == nullptr) return {};
-    const bool fits = one->is_array() && one->size() == 2 && (*one)[0].is_number_integer() &&
-                      (*one)[1].is_number_integer() && (*one)[0] > 0 && (*one)[1] > 0 &&
-                      (*one)[0] <= INT32_MAX && (*one)[1] <= INT32_MAX;
+    bool fits = one->kind == Kind::list && one->items.size() == 2;
+    for (std::size_t i = 0; fits && i < 2; ++i) {
+      const Json& extent = one->items[i];
+      fits = extent.kind == Kind::integer && extent.integer > 0 && extent.integer <= INT32_MAX;
+    }
     require(fits, name, "a height and a width");
-    return ImageSize{(*one)[0].get<std::int64_t>(), (*one)[1].get<std::int64_t>()};
+    return ImageSize{one->items[0].integer, one->items[1].integer};
   }
   // Calls use(Reader) for the object of that name, if there is one.
   template <class Use>
   void object(const char* name, Use use) const {
     const Json* one = find(name);
     if (one == nullptr) return;
-    require(one->is_object(), name, "an object");
+    require(one->kind == Kind::object, name, "an object");
     use(Reader(*one, place_ + name + "."));
   }
   template <class Use>
   void objects(const char* name, Use use) const {
     const Json* list = find(name);
     if (list == nullptr) return;
-    require(list->is_array(), name, "a list of objects");
-    for (const Json& one : *list) {
-      require(one.is_object(), name, "a list of objects");
+    require(list->kind == Kind::list, name, "a list of objects");
+    for (const Json& one : list->items) {
+      require(one.kind == Kind::object, name, "a list of objects");
       use(Reader(one, place_ + name + "."));
     }
   }
@@ -240,10 +228,10 @@ class Reader {
     if (!holds) fail(ErrorCode::corrupt, "member '", place_, name, "' is not ", what);
   }
   std::string text_of(const Json& one, const char* name) const {
-    if (one.is_string()) return one.get<std::string>();
-    const bool is_bytes = one.is_object() && one.contains("base64") && one["base64"].is_string();
-    require(is_bytes, name, "a text");
-    return from_base64(one["base64"].get<std::string>());
+    if (one.kind == Kind::text) return one.text;
+    const Json* bytes = one.kind == Kind::object ? one.find("base64") : nullptr;
+    require(bytes != nullptr && bytes->kind == Kind::text, name, "a text");
+    return from_base64(bytes->text);
   }
 
   const Json* object_;
@@ -312,14 +300,14 @@ DataRecord::Preprocessing read_preprocessing(const Reader& from) {
 
 std::string to_json(const DataRecord& record) {
   Json json = record.source.empty() ? Json::object() : parse(record.source);
-  json["version"] = format_version;
+  json.set("version", Json::of(format_version));
   const auto add = [&](const char* name, const auto& from, const auto& write) {
     Json object = member(json, name);
     write(object, from);
     set(json, name, std::move(object));
   };
   add("prediction", record.prediction, write_prediction);
-  set(json, "class_count", unless(record.class_count, std::uint64_t{0}));
+  set(json, "class_count", unless(static_cast<std::int64_t>(record.class_count), std::int64_t{0}));
   set(json, "classes", texts_json(record.classes));
   write_list(json, "inputs", "name", record.inputs, WriteInput());
   if (record.table) add("table", *record.table, write_table);
@@ -331,12 +319,12 @@ std::string to_json(const DataRecord& record) {
   add("text", record.text, write_text);
   write_list(json, "preprocessing", "input", record.preprocessing, WritePreprocessing());
   add("data", record.data, [](Json& to, const DataRecord::Data& from) {
-    set(to, "rows", unless(from.rows, std::uint64_t{0}));
+    set(to, "rows", unless(static_cast<std::int64_t>(from.rows), std::int64_t{0}));
     set(to, "fingerprint", text_json(from.fingerprint));
   });
   if (!record.table) json.erase("table");
   if (!record.images) json.erase("images");
-  return json.dump();
+  return dump(json);
 }
 
 DataRecord from_json(const std::string& text) {

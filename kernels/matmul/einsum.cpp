@@ -144,8 +144,8 @@ std::vector<Val> expand_to(ExpandContext& context) {
                                       static_cast<std::int64_t>(equation.output.size())
                                 : 0;
   std::string text;
-  for (const EinsumTerm& term : equation.operands) {
-    text += (text.empty() ? "" : ",") + to_string(term);
+  for (std::size_t i = 0; i < equation.operands.size(); ++i) {
+    text += (i == 0 ? "" : ",") + to_string(equation.operands[i]);
   }
   const OutputLetters letters = letters_of(equation.output, text, dots);
   if (has_dots && !wanted.ranked() && (!letters.missing.empty() || !letters.repeats.empty())) {

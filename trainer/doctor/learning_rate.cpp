@@ -18,12 +18,16 @@ constexpr double most = 1;
 constexpr double most_adaptive = 0.03;  // for Adam and the like
 
 std::optional<double> rate_of(const Examination& on) {
-  try {
-    return static_cast<double>(on.model->learning_rate(on.options.algorithm));
-  } catch (const Error& error) {
-    if (error.code() != ErrorCode::mismatch) throw;
-    return std::nullopt;  // it is fed in every step, or has no name that tells
+  // The algorithm that is examined may only accumulate gradients.
+  for (std::size_t i = on.options.algorithm; i < on.model->algorithm_count(); ++i) {
+    try {
+      return static_cast<double>(on.model->learning_rate(i));
+    } catch (const Error& error) {
+      // It is fed in every step, or has no name that tells.
+      if (error.code() != ErrorCode::mismatch) throw;
+    }
   }
+  return std::nullopt;
 }
 
 using graph::NodeDef;

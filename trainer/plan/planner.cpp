@@ -29,6 +29,7 @@ Planner::Planner(Graph graph, const OriginalNodes& originals, const PlanOptions&
 }
 
 Plan Planner::run() {
+  for (const Node& node : plan_.graph.nodes) check_sizes(node);
   Ordering ordering = order_nodes(plan_.graph, targets_, options_->in_place, scope_);
   former_ = std::move(ordering.former);
   end_ = static_cast<std::int32_t>(plan_.graph.nodes.size());
@@ -109,7 +110,6 @@ void Planner::plan_nodes() {
   plan_.graph.nodes = std::vector<Node>();
   for (std::size_t i = 0; i < plan_.nodes.size(); ++i) {
     const auto position = static_cast<std::int32_t>(i);
-    check_sizes(*plan_.nodes[i].node);
     PlannedNode planned = bind(std::move(plan_.nodes[i].node));
     const Node& node = *planned.node;
     for_each_input(node, [&](ValueId id) { extend(id, position); });
@@ -139,7 +139,7 @@ void Planner::check_commit() {
   plan_.in_place.assign(plan_.in_place.size(), false);
 }
 
-// Before the node is bound, which may prepare tables as large as its outputs.
+// Before nodes are ordered by sizes and bound, which may prepare tables as large as outputs.
 void Planner::check_sizes(const Node& node) const {
   for (const ValueId id : node.outputs) {
     if (id == no_value) continue;

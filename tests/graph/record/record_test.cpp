@@ -109,6 +109,7 @@ TEST_CASE("members that this version does not know survive a round trip at every
   json["classes"] = {"changed"};
   json["data"]["rows"] = 7;
   CHECK(back == json);
+  CHECK_THAT(error_of(R"({"version":1,"version":1})"), Contains("two members"));
 }
 
 TEST_CASE("an unknown meaning is unknown, and is kept only until it is replaced") {

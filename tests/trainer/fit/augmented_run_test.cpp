@@ -102,13 +102,13 @@ TEST_CASE("training writes the names of the classes into the model, and evaluati
   const Dataset light = Dataset::open(folder / "data", {.classes = class_names(tuned)});
   CHECK(light.classes() == std::vector<std::string>{"dark", "light"});
   const Dataset as_first = Dataset::open(folder / "data");
-  const double right = evaluate(tuned, light).metrics["accuracy"];
-  CHECK(evaluate(tuned, as_first).metrics["accuracy"] == Approx(1 - right));
+  CHECK(evaluate(tuned, light).metrics.contains("accuracy"));
+  CHECK_THROWS_WITH(evaluate(tuned, as_first), Contains("the classes of the data ('light')"));
   fs::rename(folder / "elsewhere", folder / "data/shady");
   CHECK_THROWS_WITH(Dataset::open(folder / "data", {.classes = class_names(tuned)}),
                     Contains("'shady'") && Contains("model's classes"));
   // Labels in another order than the model's would train the wrong classes.
   fs::rename(folder / "data/shady", folder / "data/dark");
   const Dataset turned = Dataset::open(folder / "data", {.classes = {"light", "dark"}});
-  CHECK_THROWS_WITH(trainer.fit(turned), Contains("order"));
+  CHECK_THROWS_WITH(trainer.fit(turned), Contains("are not those of the model"));
 }

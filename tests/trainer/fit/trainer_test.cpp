@@ -85,7 +85,7 @@ TEST_CASE("a run that is stopped after any step and resumed ends with the same b
     CHECK(half.reason == StopReason::requested);
     CHECK(steps == stop);
     options.resume = true;
-    options.seed = 99;  // the checkpoint's counts
+    options.seed = 0;  // the checkpoint's counts
     Model second = classifier_model();
     Trainer resumed(second, options);
     EpochReport last;
@@ -158,7 +158,11 @@ TEST_CASE("resuming refuses other options than the checkpoint was written with")
   options.validation_split = 0.25;
   CHECK_THROWS_WITH(resume(20), Contains("--validation-split 0"));
   options.validation_split = 0;
-  CHECK_NOTHROW(resume(12));
+  CHECK_THROWS_WITH(resume(12), Contains("12 training rows") && Contains("row 12 of an epoch"));
+  options.seed = 99;
+  CHECK_THROWS_WITH(resume(20), Contains("the seed 3, now it is 99"));
+  options.seed = 3;
+  CHECK_NOTHROW(resume(20));
 }
 
 TEST_CASE("an existing checkpoint is replaced only when asked") {

@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include <ondine/build.h>
+#include <ondine/data_record.h>
 #include <ondine/prepare.h>
 #include <ondine/trainer.h>
 
@@ -71,7 +72,9 @@ TEST_CASE("the edit distance counts insertions, deletions and substitutions") {
 
 TEST_CASE("characters and words of best paths are compared with the labels") {
   Model model = sequence_model();
-  ModelAccess::set_metadata(model, "ondine.class_names", "-\na\nb\n \n\xc3\xa4");
+  DataRecord record = data_record(model);
+  record.classes = {"-", "a", "b", " ", "\xc3\xa4"};
+  ModelAccess::set_record(model, record);
   const Evaluation found =
       evaluate(model, Dataset::from(three_rows()), {.batch_size = 2, .metrics = {"cer", "wer"}});
   // One insertion of 2, one substitution of 3, one deletion of 1; words: 1 of 1, 1 of 2, 1 of 1.

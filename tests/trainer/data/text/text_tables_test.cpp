@@ -84,7 +84,7 @@ TEST_CASE("columns that are missing, doubled or uneven are named") {
   const Tables table{{"t.csv", "text,x\na,b\n"}};
   CHECK_THAT(table.refusal(with_target("y")), StartsWith("there is no column 'y' (--target)"));
   CHECK_THAT(table.refusal(with_target("text")),
-             StartsWith("column 'text' is both text and target"));
+             StartsWith("column 'text' is the target (--target)"));
   CHECK_THAT((Tables{{"a.csv", "text,x\na,b\n"}, {"b.csv", "text,y\na,b\n"}}).refusal(),
              StartsWith("its target is 'y', that of 'a.csv' is 'x'"));
   CHECK_THAT((Tables{{"a.csv", "text,x\na,b\n"}, {"b.csv", "text\na\n"}}).refusal(),
