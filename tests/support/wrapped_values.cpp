@@ -72,7 +72,7 @@ void function(ModelDef& model, const std::string& name, std::vector<NodeDef> nod
   added.inputs = {"given"};
   added.outputs = {"result"};
   added.nodes = std::move(nodes);
-  added.opsets = {{"", 17}};
+  added.opsets = {{"", 17}, {"test", 1}};
   import(model, "test", 1);
 }
 
@@ -147,19 +147,21 @@ Wrapping wrapping(const std::string& name, bool gives_on, std::vector<NodeDef> n
 
 std::vector<Wrapping> branch_wrappings() {
   std::vector<Wrapping> result;
-  result.push_back(wrapping("branches that give it on", true,
-                            {branches("p", identity("q", "a"), identity("q", "b"))}));
+  result.push_back(
+      wrapping("branches that give it on", true,
+               {branches("p", identity("q", "of_first"), identity("q", "of_second"))}));
   result.push_back(wrapping("a branch that reshapes it", true,
                             {one_branch({make("Unsqueeze", {"q", "first"}, {"u"}),
                                          make("Squeeze", {"u", "first"}, {"s"})},
                                         "s")}));
   result.push_back(
       wrapping("a branch that bounds it", false, {one_branch({make("Clip", {"q"}, {"c"})}, "c")}));
-  const NodeDef inner = branches("inner", identity("q", "a"), identity("q", "b"));
+  const NodeDef inner = branches("inner", identity("q", "of_first"), identity("q", "of_second"));
   result.push_back(wrapping("branches in a branch", true, {one_branch({inner}, "inner")}));
-  result.push_back(wrapping("branches of what branches give", true,
-                            {branches("middle", identity("q", "a"), identity("q", "b")),
-                             branches("p", identity("middle", "c"), identity("middle", "d"))}));
+  result.push_back(
+      wrapping("branches of what branches give", true,
+               {branches("middle", identity("q", "of_first"), identity("q", "of_second")),
+                branches("p", identity("middle", "c"), identity("middle", "d"))}));
   return result;
 }
 
@@ -174,7 +176,7 @@ std::vector<Wrapping> loop_wrappings() {
   result.push_back(wrapping("a loop that stacks it", true,
                             {stacking({make("Identity", {"q"}, {"each"})}, "each", "stacked"),
                              make("Squeeze", {"stacked", "first"}, {"p"})}));
-  const NodeDef inner = branches("chosen", identity("q", "a"), identity("q", "b"));
+  const NodeDef inner = branches("chosen", identity("q", "of_first"), identity("q", "of_second"));
   result.push_back(wrapping(
       "branches in a loop", true,
       {stacking({inner}, "chosen", "stacked"), make("Squeeze", {"stacked", "first"}, {"p"})}));
@@ -196,11 +198,11 @@ std::vector<Wrapping> function_wrappings() {
     return std::vector<NodeDef>{call("Outer", "q", "p")};
   }));
   result.push_back(wrapping("a function with branches", true, [](ModelDef& model) {
-    function(
-        model, "Chosen",
-        {make("Constant", {}, {"yes"}, {{"value", Tensor::scalar(true)}}),
-         make("If", {"yes"}, {"result"},
-              {{"then_branch", identity("given", "a")}, {"else_branch", identity("given", "b")}})});
+    function(model, "Chosen",
+             {make("Constant", {}, {"yes"}, {{"value", Tensor::scalar(true)}}),
+              make("If", {"yes"}, {"result"},
+                   {{"then_branch", identity("given", "of_first")},
+                    {"else_branch", identity("given", "of_second")}})});
     return std::vector<NodeDef>{call("Chosen", "q", "p")};
   }));
   result.push_back(wrapping("a branch that calls a function", true, [](ModelDef& model) {

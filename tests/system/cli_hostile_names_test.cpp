@@ -29,14 +29,17 @@ Tensor ramp(const Shape& shape) {
 
 // x [N, 4] -> scores [N, 3], every name hostile where the standard takes it.
 void write_model(const Workshop& shop) {
-  ModelBuilder builder("net" + evil);
-  builder.input("x" + evil, DType::float32, {"N", std::int64_t{4}});
-  const auto w1 = builder.initializer("w1" + evil, ramp({4, 8}));
-  const auto b1 = builder.initializer("b1" + evil, ramp({8}));
-  const auto w2 = builder.initializer("w2" + evil, ramp({8, 3}));
-  const auto hidden = builder.node("Gemm", {"x" + evil, w1, b1}, {}, "h" + evil);
-  builder.node("MatMul", {builder.node("Relu", {hidden}), w2}, {}, "scores" + evil);
-  builder.output("scores" + evil, DType::float32, {"N", std::int64_t{3}});
+  // Texts of a model are UTF-8.
+  std::string in_model = evil;
+  in_model.erase(in_model.rfind('\x80'), 1);
+  ModelBuilder builder("net" + in_model);
+  builder.input("x" + in_model, DType::float32, {"N", std::int64_t{4}});
+  const auto w1 = builder.initializer("w1" + in_model, ramp({4, 8}));
+  const auto b1 = builder.initializer("b1" + in_model, ramp({8}));
+  const auto w2 = builder.initializer("w2" + in_model, ramp({8, 3}));
+  const auto hidden = builder.node("Gemm", {"x" + in_model, w1, b1}, {}, "h" + in_model);
+  builder.node("MatMul", {builder.node("Relu", {hidden}), w2}, {}, "scores" + in_model);
+  builder.output("scores" + in_model, DType::float32, {"N", std::int64_t{3}});
   builder.save(shop / "evil.onnx");
 }
 
@@ -77,6 +80,7 @@ TEST_CASE("no command prints a hostile name as it is") {
     CHECK(result.exit_code <= 1);
     check_harmless(result.out);
     check_harmless(result.err);
+    UNSCOPED_INFO(result.out << result.err);
     return result.exit_code;
   };
   CHECK(run("prepare evil.onnx -o train.onnx --loss softmax-cross-entropy --optimizer adam "
