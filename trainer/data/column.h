@@ -119,13 +119,13 @@ struct ONDINE_HIDDEN Dataset::Part {
   std::vector<std::shared_ptr<const data::Column>> columns;
   std::vector<std::string> classes;
   std::optional<std::vector<std::uint64_t>> rows;
-  std::vector<std::string> skipped;   // broken files
-  std::vector<std::string> notes;     // see Dataset::notes; besides those of the columns
-  std::vector<LeftOutArray> left_out;      // arrays that are no columns
-  int threads = 0;                    // see DatasetOptions
-  std::optional<TextOptions> text;    // see Dataset::text
-  std::optional<TableColumns> table;  // see Dataset::table
-  std::string target;                 // see Dataset::target
+  std::vector<std::string> skipped;    // broken files
+  std::vector<std::string> notes;      // see Dataset::notes; besides those of the columns
+  std::vector<LeftOutArray> left_out;  // arrays that are no columns
+  int threads = 0;                     // see DatasetOptions
+  std::optional<TextOptions> text;     // see Dataset::text
+  std::optional<TableColumns> table;   // see Dataset::table
+  std::string target;                  // see Dataset::target
   OpenedAs opened;
   data::Reading reading;
 
