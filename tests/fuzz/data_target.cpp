@@ -178,7 +178,7 @@ void read_job(Bytes bytes, std::string_view name) {
   command.option("--count", &options.count, "").positive();
   command.option("--rate", &options.rate, "");
   command.option("--flag", &options.flag, "");
-  command.takes_job_file();
+  command.takes_job_file("run");
   command.runs([] { return 0; });
   std::array<std::string, 4> words{"ondine", "run", "--config",
                                    folder().write(std::string(name), bytes).string()};

@@ -21,7 +21,7 @@ void add_check(Parser& parser) {
                  "  ondine check set.onnx\n"
                  "  ondine check model.onnx --operator-set set.onnx\n");
   command.option("MODEL", &options->file, "Model or operator-set document").required();
-  add_operator_sets(command, options->load.operator_sets);
+  add_operator_sets(command, options->load);
   command.runs([options] {
     const std::string& file = options->file;
     const std::vector<std::string> findings = is_operator_set(file)

@@ -13,6 +13,8 @@
 #include <variant>
 #include <vector>
 
+#include <ondine/options.h>
+
 #include "ondine/definitions.h"
 
 namespace CLI {
@@ -87,9 +89,23 @@ class Command {
   // An option with any number of values, which are passed to `take`.
   Option list(const std::string& names, std::function<void(const std::vector<std::string>&)> take,
               const std::string& help);
+  // Adds the options of a group of the library's table: those of `only`, unless it is empty, but
+  // for those of `except`. `take` is called with each value that is given.
+  using TakeValue = std::function<void(const std::string& name, const std::string& value)>;
+  using Names = std::initializer_list<std::string_view>;
+  void table(OptionGroup group, const TakeValue& take, Names only = {}, Names except = {});
+  // The same, into `values`, which must outlive parsing.
+  void table(OptionGroup group, OptionValues& values, Names only = {}, Names except = {});
+  // An option that was added; `name` is "--name".
+  Option find(const std::string& name) const;
+  // Options that are added now stand under it in the help.
+  void heading(const std::string& text);
+  // After parsing: the options that were given, and defaults, as a job file.
+  std::string job_text() const;
   // Adds --config and --write-config: a file in TOML with the other options, which the command line
   // overrides.
-  void takes_job_file();
+  // `section` of the file is that of the command; data has its own.
+  void takes_job_file(const std::string& section);
   // Sets the action of the command, which runs after parsing and returns the exit code.
   void runs(std::function<int()> action);
 
@@ -97,6 +113,9 @@ class Command {
   Option choose(const std::string& names, const std::vector<std::string>& keys,
                 std::function<void(const std::string&)> take, const std::string& help,
                 const std::string& present);
+
+  void add_row(const OptionInfo& info, const TakeValue& take);
+  void add_former(const OptionInfo& info, const TakeValue& take);
 
   CLI::App* app_;
   ParserTable* table_;
@@ -118,13 +137,14 @@ class Parser {
   std::vector<CommandDefinition> definitions() const;
 
  private:
-  // The options that the chosen command was given, in TOML. Throws Error(mismatch) for a text that
-  // has both kinds of quotes.
-  std::string job_text() const;
   // Whether the options were to be written, and are.
   bool wrote_job() const;
   int report_wrong_usage(const std::string& message) const;
   void read_job(const std::vector<std::string>& arguments);
+  // Options of sections that --set gives become options of the command.
+  std::vector<std::string> with_settings(std::vector<std::string> arguments) const;
+  void hide_rare();
+  CLI::App* command_of(const std::string& name) const;  // null if there is none
 
   std::unique_ptr<CLI::App> app_;
   std::unique_ptr<ParserTable> table_;

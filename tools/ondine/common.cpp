@@ -14,41 +14,40 @@
 
 namespace ondine::cli {
 
-void add_operator_sets(Command command, std::vector<std::filesystem::path>& files) {
-  const auto take = [&files](const std::vector<std::string>& names) {
-    files.insert(files.end(), names.begin(), names.end());
-  };
-  command.list("--operator-set", take, "Operator-set document whose functions the model may call")
-      .one_each();
+namespace {
+
+void add_load(Command command, LoadOptions& load, std::initializer_list<std::string_view> only) {
+  // Of an option that repeats, all values count.
+  const auto values = std::make_shared<OptionValues>();
+  command.table(
+      OptionGroup::load,
+      [&load, values](const std::string& name, const std::string& value) {
+        values->emplace_back(name, value);
+        load = load_options(*values, OptionSpelling::dashes, load);
+      },
+      only);
+}
+
+}  // namespace
+
+void add_operator_sets(Command command, LoadOptions& load) {
+  add_load(command, load, {"operator-set"});
+}
+
+void add_deadline(Command command, LoadOptions& load) { add_load(command, load, {"deadline"}); }
+void add_threads(Command command, LoadOptions& load) { add_load(command, load, {"threads"}); }
+void add_seed(Command command, LoadOptions& load) { add_load(command, load, {"seed"}); }
+
+void add_load_options(Command command, LoadOptions& load) {
+  add_load(command, load,
+           {"threads", "memory-budget", "precision", "updates", "no-fusion", "strict", "deadline",
+            "operator-set"});
 }
 
 void add_external_data(Command command, std::optional<std::uint64_t>& bytes) {
-  command.option("--external-data-from", &bytes,
-                 "Write tensors of at least this many bytes to a separate data file");
-}
-
-void add_load_options(Command command, LoadOptions& load) {
-  command.option("--threads", &load.threads, "Threads").between(1, 1024);
-  command.option(
-      "--memory-budget", &load.memory_budget,
-      "Bytes for values, state and constants; to stay below, cheap values are recomputed");
-  const std::map<std::string, Precision> precisions{{"float32", Precision::float32},
-                                                    {"bf16", Precision::bfloat16}};
-  command.choice("--precision", &load.precision, precisions,
-                 "Of products: float32, or bf16 to round their factors where the processor can");
-  const std::map<std::string, UpdatePolicy> policies{{"atomic", UpdatePolicy::atomic},
-                                                     {"immediate", UpdatePolicy::immediate}};
-  command.choice("--updates", &load.updates, policies,
-                 "atomic: commit all updates together; immediate: write each update in place");
-  const auto leave_out = [&load](const std::vector<std::string>& names) {
-    for (const std::string& name : names) {
-      for (const Fusion fusion : fusions_from_name(name)) load.no_fusion.push_back(fusion);
-    }
-  };
-  command.list("--no-fusion", leave_out, "Fusions to disable, or all");
-  command.option("--strict", &load.strict, "Treat warnings about the model as errors");
-  add_deadline(command, load.deadline);
-  add_operator_sets(command, load.operator_sets);
+  command.table(OptionGroup::export_, [&bytes](const std::string& name, const std::string& value) {
+    bytes = export_options({{name, value}}, OptionSpelling::dashes).external_data_from;
+  });
 }
 
 void note_precision(const LoadOptions& load) {
@@ -66,18 +65,6 @@ std::vector<std::string> split_commas(const std::string& text) {
   return parts;
 }
 
-void add_deadline(Command command, std::optional<std::chrono::milliseconds>& deadline) {
-  const auto take = [&deadline](double seconds) {
-    constexpr double longest = 1e9;
-    deadline = std::chrono::milliseconds(
-        static_cast<std::int64_t>(std::ceil(std::min(seconds, longest) * 1e3)));
-  };
-  command
-      .number("--deadline", take,
-              "Seconds that loading, opening data, each batch and each run may take")
-      .positive();
-}
-
 std::pair<std::string, std::string> split_pair(const std::string& text, const char* option,
                                                const std::vector<PortInfo>& inputs) {
   std::size_t at = text.find('=');
@@ -91,12 +78,6 @@ std::pair<std::string, std::string> split_pair(const std::string& text, const ch
                 std::string(option) + " needs NAME=VALUE, found '" + text + "'");
   }
   return {text.substr(0, at), text.substr(at + 1)};
-}
-
-ArrayMap parse_map(const std::vector<std::string>& pairs, const std::vector<PortInfo>& inputs) {
-  ArrayMap map;
-  for (const std::string& pair : pairs) map.push_back(split_pair(pair, "--map", inputs));
-  return map;
 }
 
 std::vector<std::filesystem::path> to_paths(const std::vector<std::string>& texts) {

@@ -15,15 +15,16 @@
 
 namespace ondine::cli {
 
-// Adds --operator-set; `files` must outlive parsing.
-void add_operator_sets(Command command, std::vector<std::filesystem::path>& files);
+// Options of loading, by the library's table; `load` must outlive parsing.
+void add_operator_sets(Command command, LoadOptions& load);  // --operator-set
+void add_deadline(Command command, LoadOptions& load);
+void add_threads(Command command, LoadOptions& load);
+void add_seed(Command command, LoadOptions& load);
+// All but --seed.
+void add_load_options(Command command, LoadOptions& load);
 
 // Adds --external-data-from; `bytes` must outlive parsing.
 void add_external_data(Command command, std::optional<std::uint64_t>& bytes);
-
-// --threads, --precision, --memory-budget, --updates, --no-fusion, --strict, --deadline and
-// --operator-set; `load` must outlive parsing.
-void add_load_options(Command command, LoadOptions& load);
 
 // Says on standard error when the processor lacks the precision that was asked for.
 void note_precision(const LoadOptions& load);
@@ -31,14 +32,10 @@ void note_precision(const LoadOptions& load);
 // The texts between commas, empty ones included; one of them if there is no comma.
 std::vector<std::string> split_commas(const std::string& text);
 
-// Adds --deadline; `deadline` must outlive parsing.
-void add_deadline(Command command, std::optional<std::chrono::milliseconds>& deadline);
-
 // Splits "NAME=VALUE" after the longest NAME that is one of `inputs`, whose names may contain '=',
 // or else at the first '='. Throws Error(mismatch), naming the option, if there is none.
 std::pair<std::string, std::string> split_pair(const std::string& text, const char* option,
                                                const std::vector<PortInfo>& inputs);
-ArrayMap parse_map(const std::vector<std::string>& pairs, const std::vector<PortInfo>& inputs);
 std::vector<std::filesystem::path> to_paths(const std::vector<std::string>& texts);
 
 // Inputs of an algorithm that are not inputs of the main graph.

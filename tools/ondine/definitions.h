@@ -24,9 +24,6 @@ struct CommandDefinition {
   std::vector<OptionDefinition> options;
 };
 
-// The candidate with the least edit distance, or "" where none is close.
-std::string nearest(const std::string& word, const std::vector<std::string>& candidates);
-
 // A script for "bash", "zsh" or "fish".
 std::string completion_script(const std::string& shell,
                               const std::vector<CommandDefinition>& commands);

@@ -79,7 +79,7 @@ void add_differentiate(Parser& parser) {
   command.option("--opset", &options->opset,
                  "Version of ai.onnx (default: the model's, at least 18)");
   add_external_data(command, options->external);
-  add_operator_sets(command, options->load.operator_sets);
+  add_operator_sets(command, options->load);
   command.runs([options] { return run(*options); });
 }
 

@@ -20,7 +20,7 @@ using nlohmann::json;
 struct Options {
   std::string model;
   DataOptions data;
-  std::vector<std::string> map;
+  OptionValues map;  // --map
   std::vector<std::string> shapes;
   std::uint64_t batch_size = 32;
   bool initialize = false;
@@ -36,7 +36,7 @@ std::vector<Finding> diagnose_data(const Model& model, const std::vector<PortInf
   BatchOptions batch;
   batch.seed = options.load.seed;
   batch.inputs = inputs;
-  batch.map = parse_map(options.map, inputs);
+  batch.map = evaluate_options(options.map, inputs, OptionSpelling::dashes).map;
   std::uint64_t size = std::min(options.batch_size, data.rows());
   // A fixed first dim is the batch size.
   for (const PortInfo& input : inputs) {
@@ -104,8 +104,7 @@ void add_doctor(Parser& parser) {
       "  ondine doctor train.onnx --shape input=4x3x64x64 --json\n");
   command.option("MODEL", &options->model, "Training model").required();
   add_data_options(command, options->data, options->load.deadline);
-  command.option("--map", &options->map,
-                 "INPUT=ARRAY, for arrays named differently from the input");
+  command.table(OptionGroup::evaluate, options->map, {"map"});
   command.option("--batch-size", &options->batch_size, "Rows of the batch").positive();
   command.option(
       "--shape", &options->shapes,

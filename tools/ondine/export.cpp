@@ -43,7 +43,7 @@ void add_export(Parser& parser) {
   command.option("--averaged", &options->averaged,
                  "Export the averages of the parameters in their place");
   add_external_data(command, options->external);
-  add_operator_sets(command, options->load.operator_sets);
+  add_operator_sets(command, options->load);
   command.runs([options] {
     Model model = Model::load(options->model, options->load);
     print_warnings(model);

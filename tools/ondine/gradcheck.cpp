@@ -63,7 +63,7 @@ void add_gradcheck(Parser& parser) {
   command.option("--perturb", &options->check.perturbation,
                  "Move the variables by random amounts of this relative size first");
   command.option("--as-is", &options->as_is, "Keep the model's precision instead of float64");
-  add_operator_sets(command, options->load.operator_sets);
+  add_operator_sets(command, options->load);
   command.runs([options] {
     options->check.widen = !options->as_is;
     return run(*options);

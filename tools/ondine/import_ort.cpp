@@ -59,7 +59,7 @@ void add_import_ort(Parser& parser) {
                  "Checkpoint to take parameters and optimizer state from, instead of the folder's");
   command.option("--label", &options->import.labels, "Input that only the loss reads").one_each();
   add_external_data(command, options->import.external_data_from);
-  add_operator_sets(command, options->load.operator_sets);
+  add_operator_sets(command, options->load);
   command.runs([options] { return run(*options); });
 }
 

@@ -81,7 +81,7 @@ void sample(const Model& model, const Options& options) {
     throw WrongUsage("infer takes --input, --data or --prompt");
   }
   SampleOptions how = options.sample;
-  how.encoding = read_text_options(options.on_data.data, model).encoding;
+  how.encoding = dataset_options(options.on_data.data, model, DataUse::inference).text.encoding;
   const std::string text = options.prompt + sample_text(model, options.prompt, how);
   if (options.folder.empty()) {
     std::cout << text << '\n';
@@ -95,6 +95,7 @@ int run(const Options& options) {
   const std::size_t warned = print_warnings(model);
   if (!options.checkpoint.empty()) take_checkpoint(model, options.checkpoint);
   if (!options.prompt.empty()) {
+    require_data(options.on_data.data, {"tokenizer"});
     sample(model, options);
     return 0;
   }
@@ -106,6 +107,7 @@ int run(const Options& options) {
     print_warnings(model, warned);
     return 0;
   }
+  require_data(options.on_data.data);
   const std::vector<PortInfo> ports = model.inputs();
   NamedValues feeds;
   for (const std::string& pair : options.inputs) {
@@ -153,8 +155,7 @@ void add_infer(Parser& parser) {
       "Folder to write the outputs to, as NAME.npy; with --data a .csv file, with --prompt "
       "a text");
   add_data_options(command, options->on_data.data, options->load.deadline);
-  command.option("--map", &options->on_data.map,
-                 "INPUT=ARRAY, for arrays named differently from the input");
+  command.table(OptionGroup::evaluate, options->on_data.map, {"map"});
   command.option("--top", &options->on_data.top, "With --data: the K best classes of each row")
       .positive();
   command.option("--model-output", &options->on_data.model_output,
@@ -171,9 +172,9 @@ void add_infer(Parser& parser) {
       .needs(prompt);
   command.option("--seed", &options->sample.seed, "With --prompt: seed of the random choice")
       .needs(prompt);
-  command.option("--threads", &options->load.threads, "Threads").between(1, 1024);
-  add_deadline(command, options->load.deadline);
-  add_operator_sets(command, options->load.operator_sets);
+  add_threads(command, options->load);
+  add_deadline(command, options->load);
+  add_operator_sets(command, options->load);
   command.runs([options] { return run(*options); });
 }
 

@@ -129,14 +129,14 @@ class DataInference {
       options.target = target_of(record_);
     }
     if (!record_.text.encoding.empty()) {
-      options.texts = read_text_options(options_->data, *model_).encoding;
+      options.texts = dataset_options(options_->data, *model_, DataUse::inference).text.encoding;
     }
     return options;
   }
 
   void run(const Dataset& data, Writer& writer) {
     const std::vector<PortInfo> inputs = model_->inputs();
-    const ArrayMap map = parse_map(options_->map, inputs);
+    const ArrayMap map = evaluate_options(options_->map, inputs, OptionSpelling::dashes).map;
     const RecordedFeeder recorded = recorded_feeder(*model_, inputs, data, map);
     for (const std::string& note : recorded.notes) {
       std::cerr << "note: " << printable(note) << '\n';

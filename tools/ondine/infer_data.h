@@ -12,7 +12,7 @@ namespace ondine::cli {
 
 struct InferDataOptions {
   DataOptions data;
-  std::vector<std::string> map;
+  OptionValues map;                  // --map
   std::optional<std::uint64_t> top;  // classes of a row; nothing: 1
   std::string model_output;          // nothing: the one that the model was trained with
   bool all_outputs = false;

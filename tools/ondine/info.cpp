@@ -221,7 +221,7 @@ void add_info(Parser& parser) {
   command
       .option("--algorithm", &options->algorithm, "For --layers: index of the training algorithm")
       .needs(layers);
-  add_operator_sets(command, options->load.operator_sets);
+  add_operator_sets(command, options->load);
   command.runs([options] {
     if (options->operators) {
       print_operators(*options);

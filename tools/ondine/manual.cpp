@@ -94,7 +94,7 @@ std::string manual_page(const std::string& command,
     if (one.name == command) return command_page(one);
     names.push_back(one.name);
   }
-  const std::string near = nearest(command, names);
+  const std::string near = nearest_name(command, names);
   throw WrongUsage("there is no command '" + command + "'" +
                    (near.empty() ? "" : "; did you mean '" + near + "'?"));
 }

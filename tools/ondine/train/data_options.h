@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <ondine/dataset.h>
+#include <ondine/options.h>
 
 #include "ondine/command.h"
 
@@ -14,21 +15,9 @@ namespace ondine::cli {
 
 struct DataOptions {
   std::vector<std::string> data;
-  Layout layout = Layout::nchw;
-  bool has_layout = false;  // the option was given
-  ImageFit image_fit = ImageFit::crop;
-  bool has_image_fit = false;
-  std::string image_size;
-  std::string target;
-  std::optional<float> fill;
-  bool skip_broken = false;
-  bool outside_files = false;
-  std::string text_column;
-  std::uint64_t text_length = 0;
-  std::string tokenizer;
-  AudioOptions audio;
-  bool no_resample = false;
-  std::uint64_t cache_bytes = 0;  // rows are taken once
+  OptionValues values;  // of the table
+  // Bytes of decoded files that are kept; nothing: none, for rows that are taken once.
+  std::optional<std::uint64_t> cache_bytes = 0;
   // Of the command, which bounds reading too; must outlive the options.
   const std::optional<std::chrono::milliseconds>* deadline = nullptr;
 };
@@ -38,9 +27,9 @@ struct DataOptions {
 Option add_data_options(Command command, DataOptions& options,
                         const std::optional<std::chrono::milliseconds>& deadline);
 
-// As the model's texts were read, where no option says otherwise. Error(mismatch) for a --tokenizer
-// that is not the model's.
-TextOptions read_text_options(const DataOptions& options, const Model& model);
+// Throws WrongUsage for an option of data, but those named, where no data is given.
+void require_data(const DataOptions& options, std::initializer_list<std::string_view> others = {});
+
 // As the model takes data (recorded_options), where no option says otherwise. Error(mismatch) for
 // an option that contradicts the model.
 DatasetOptions dataset_options(const DataOptions& options, const Model& model, DataUse use);

@@ -48,7 +48,7 @@ PlanRequest TrainRun::plan_request(const Dataset& training) const {
   if (training.empty()) return request;
   std::vector<PortInfo> fed = inputs();
   std::erase_if(fed, [&](const PortInfo& input) { return is_set(input); });
-  Feeder feeder(fed, training, parse_map(options_.map, inputs()));
+  Feeder feeder(fed, training, options_.trainer.map);
   if (feeder.inputs().empty() || feeder.size() == 0) return request;
   std::vector<std::uint64_t> rows(std::min(options_.trainer.batch_size, feeder.size()));
   for (std::uint64_t i = 0; i < rows.size(); ++i) rows[i] = i;

@@ -1,21 +1,20 @@
 #include "ondine/train/seeds.h"
 
+#include <algorithm>
 #include <cmath>
 #include <iostream>
 
 #include <ondine/printable.h>
 
-#include "ondine/train/metric_names.h"
-
 namespace ondine::cli {
 namespace {
 
 void require_no_files(const TrainOptions& options) {
-  std::vector<std::string> metrics = options.metrics;
-  if (options.output.empty() && options.checkpoint.empty() && options.log_dir.empty() &&
-      options.report.empty() && take_file(metrics).empty()) {
-    return;
-  }
+  const bool names_file =
+      std::any_of(options.values.begin(), options.values.end(), [](const auto& value) {
+        return value.first == "checkpoint" || value.first == "log-dir" || value.first == "report";
+      });
+  if (options.output.empty() && options.metrics_file.empty() && !names_file) return;
   throw WrongUsage("--seeds compares runs and writes no files");
 }
 

@@ -6,13 +6,11 @@
 #include <sstream>
 
 #include <ondine/printable.h>
+#include <ondine/replace_file.h>
 
-#include "ondine/settings.h"
 #include "ondine/take_checkpoint.h"
 #include "ondine/take_weights.h"
-#include "ondine/train/duration.h"
 #include "ondine/train/interrupt.h"
-#include "ondine/train/metric_names.h"
 #include "ondine/train/print_matrix.h"
 
 namespace ondine::cli {
@@ -25,30 +23,10 @@ std::string text_of(const Report& report) {
   return text.str();
 }
 
-double parse_number(const std::string& text) {
-  const LeadingNumber number = leading_number(text);
-  if (number.length != text.size() || text.empty()) {
-    throw Error(ErrorCode::mismatch, "--set needs a number, found '" + text + "'");
-  }
-  return number.value;
-}
-
-TrainOptions completed(TrainOptions options) {
-  if (!options.batch_size && !options.data.data.empty()) {
-    throw WrongUsage("--batch-size is required with --data");
-  }
-  options.trainer.batch_size = options.batch_size.value_or(1);
-  options.metrics_file = take_file(options.metrics);
-  TrainerOptions& trainer = options.trainer;
-  trainer.resume =
-      trainer.resume || (trainer.resume_if_exists && has_checkpoint(options.checkpoint));
-  return options;
-}
-
 }  // namespace
 
 TrainRun::TrainRun(const TrainOptions& options)
-    : options_(completed(options)),
+    : options_(options),
       model_(Model::load(options.model, options.load)),
       trainer_(make_trainer()),
       progress_(options.quiet) {
@@ -61,50 +39,49 @@ TrainRun::TrainRun(const TrainOptions& options)
 
 // Tries all outputs before work is spent; a dry run forgets them then.
 Trainer TrainRun::make_trainer() {
-  Trainer trainer(model_, trainer_options());
+  read_options();
+  Trainer trainer(model_, options_.trainer);
   for (const std::string& file : {options_.output, options_.metrics_file}) {
     if (!file.empty()) require_writable(file);
   }
   trainer.try_outputs();
   if (!options_.dry_run) return trainer;
-  for (std::string* file : {&options_.output, &options_.metrics_file, &options_.checkpoint,
-                            &options_.log_dir, &options_.report}) {
+  options_.output.clear();
+  options_.metrics_file.clear();
+  for (std::filesystem::path* file :
+       {&options_.trainer.checkpoint, &options_.trainer.log_dir, &options_.trainer.report}) {
     file->clear();
   }
   options_.trainer.checkpoint_every = 0;
-  return Trainer(model_, trainer_options());
+  return Trainer(model_, options_.trainer);
+}
+
+bool TrainRun::is_given(std::string_view option) const {
+  return std::any_of(options_.values.begin(), options_.values.end(),
+                     [&](const auto& value) { return value.first == option; });
 }
 
 // Even a constant rate would be another schedule than the model's.
 void TrainRun::require_one_schedule() const {
-  if (!options_.schedule.is_chosen) return;
+  if (!is_given("schedule")) return;
   const std::string own = model_schedule(model_);
   if (own.empty()) return;
   throw Error(ErrorCode::mismatch, "--schedule: the model has a schedule of its own (" + own +
                                        "); leave the option out, or prepare the model without");
 }
 
-TrainerOptions TrainRun::trainer_options() const {
+void TrainRun::read_options() {
   require_one_schedule();
-  TrainerOptions result = options_.trainer;
-  result.seed = options_.load.seed;
-  result.checkpoint = options_.checkpoint;
-  result.metrics = split_names(options_.metrics);
-  result.log_dir = options_.log_dir;
-  result.report = options_.report;
-  result.map = parse_map(options_.map, inputs());
-  for (const std::string& pair : options_.set) {
-    const auto [name, value] = split_pair(pair, "--set", inputs());
-    result.constants.emplace_back(name, parse_number(value));
-  }
-  if (options_.patience) {
-    result.early_stopping = options_.early_stopping;
-    result.early_stopping->patience = *options_.patience;
-  }
-  result.schedule = make_schedule(options_.schedule);
-  if (!options_.augment.empty()) result.augmentation = parse_augmentation(options_.augment);
-  if (!options_.max_time.empty()) result.max_time = parse_duration(options_.max_time, "--max-time");
-  return result;
+  // The algorithm tells the inputs that other options name.
+  options_.trainer = trainer_options(options_.values, {}, OptionSpelling::dashes);
+  const std::vector<PortInfo> named = inputs();
+  TrainerOptions& trainer = options_.trainer;
+  trainer = trainer_options(options_.values, named, OptionSpelling::dashes);
+  trainer.seed = options_.load.seed;
+  trainer.resume =
+      trainer.resume || (trainer.resume_if_exists && has_checkpoint(trainer.checkpoint));
+  // Without data a step is one draw of the model's own.
+  if (options_.data.data.empty() && !is_given("batch-size")) trainer.batch_size = 1;
 }
 
 std::vector<PortInfo> TrainRun::inputs() const {
@@ -116,9 +93,9 @@ std::vector<PortInfo> TrainRun::inputs() const {
 bool TrainRun::is_set(const PortInfo& input) const {
   const bool rate = options_.trainer.learning_rate.has_value() &&
                     input.name.find("learning_rate") != std::string::npos;
-  return rate || std::any_of(options_.set.begin(), options_.set.end(), [&](const auto& pair) {
-           return split_pair(pair, "--set", inputs()).first == input.name;
-         });
+  const auto& constants = options_.trainer.constants;
+  return rate || std::any_of(constants.begin(), constants.end(),
+                             [&](const auto& one) { return one.first == input.name; });
 }
 
 // An algorithm may draw or hold what it learns from: it needs no data.
@@ -155,6 +132,7 @@ void TrainRun::start() {
     log_.open(options_.metrics_file, options_.trainer.resume ? std::ios::app : std::ios::trunc);
     if (!log_) throw Error(ErrorCode::io, "cannot write '" + options_.metrics_file + "'");
   }
+  keep_job();
   trainer_.on_step([this](const StepReport& step) {
     rows_ = step.epoch_rows;
     std::string status = text_of(step.mean);
@@ -164,6 +142,13 @@ void TrainRun::start() {
     return !InterruptGuard::requested();
   });
   trainer_.on_epoch([this](const EpochReport& epoch) { on_epoch(epoch); });
+}
+
+void TrainRun::keep_job() const {
+  if (options_.trainer.checkpoint.empty()) return;
+  const std::string text = options_.job_text();
+  replace_file(options_.trainer.checkpoint.string() + ".toml",
+               [&](std::ostream& out) { out << text; });
 }
 
 void TrainRun::on_epoch(const EpochReport& report) {
@@ -205,7 +190,7 @@ int TrainRun::run() {
   }
   if (report.reason == StopReason::requested) return interrupted();
   if (report.already_finished) {
-    progress_.line("nothing to do: the run of '" + options_.checkpoint + "' has " +
+    progress_.line("nothing to do: the run of '" + options_.trainer.checkpoint.string() + "' has " +
                    std::to_string(report.epochs) + " of " +
                    std::to_string(options_.trainer.epochs) + " epochs and is finished");
   }
@@ -230,10 +215,11 @@ int TrainRun::interrupted() {
   progress_.line("");
   std::cerr << "ondine: interrupted in epoch " << cursor.epoch + 1 << " after " << cursor.position
             << " of " << rows_ << " rows";
-  if (options_.checkpoint.empty()) {
+  if (options_.trainer.checkpoint.empty()) {
     std::cerr << "; nothing was saved (no --checkpoint)\n";
   } else {
-    std::cerr << "; saved to '" << options_.checkpoint << "', go on with --resume\n";
+    std::cerr << "; saved to '" << options_.trainer.checkpoint.string()
+              << "', go on with --resume\n";
   }
   return InterruptGuard::exit_code();
 }

@@ -2,17 +2,18 @@
 #pragma once
 
 #include <fstream>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include <ondine/options.h>
 #include <ondine/plan.h>
 #include <ondine/trainer.h>
 
 #include "ondine/common.h"
 #include "ondine/train/data_options.h"
 #include "ondine/train/progress.h"
-#include "ondine/train/schedule_options.h"
 
 namespace ondine::cli {
 
@@ -20,25 +21,15 @@ struct TrainOptions {
   std::string model;
   DataOptions data;
   std::vector<std::string> validation_data;
-  std::vector<std::string> map;
-  std::vector<std::string> set;
   LoadOptions load;
-  TrainerOptions trainer;
-  EarlyStopping early_stopping;
-  std::optional<std::uint64_t> batch_size;  // required with data
-  std::optional<std::uint64_t> patience;    // absent: no early stopping
-  ScheduleOptions schedule;
-  std::string augment;
-  std::string max_time;
-  std::string checkpoint;
-  std::string weights;  // .safetensors to start from
+  OptionValues values;     // of the table
+  TrainerOptions trainer;  // what they say
+  std::string weights;     // .safetensors to start from
   std::string output;
   bool initialize = false;
-  std::vector<std::string> metrics;  // names, and a file for one line of JSON per epoch
-  std::string metrics_file;          // taken out of them
-  std::string log_dir;
-  std::string report;
+  std::string metrics_file;  // one line of JSON per epoch
   std::uint64_t seeds = 1;
+  std::function<std::string()> job_text;  // the options as a job file
   bool dry_run = false;
   bool quiet = false;
 };
@@ -57,9 +48,12 @@ class TrainRun {
  private:
   Trainer make_trainer();
   void require_one_schedule() const;
-  TrainerOptions trainer_options() const;
+  void read_options();
+  bool is_given(std::string_view option) const;
   // The inputs that options may name; none where the algorithm does not exist.
   std::vector<PortInfo> inputs() const;
+  // The options of a run beside its checkpoint.
+  void keep_job() const;
   // Whether an option gives the input a number.
   bool is_set(const PortInfo& input) const;
   void require_no_data() const;

@@ -119,7 +119,7 @@ void add_replay(Parser& parser) {
   command.option("CASE", &options->folder, "Folder with model.onnx and case.json").required();
   command.option("RESULTS", &options->results, "Folder to write to").required();
   command.option("--seed", &options->load.seed, "Seed of random operators");
-  add_operator_sets(command, options->load.operator_sets);
+  add_operator_sets(command, options->load);
   command.runs([options] { return run(*options); });
 }
 

@@ -137,8 +137,8 @@ void add_verify(Parser& parser) {
       "for loading and 64 MiB beyond the file.\n");
   Option paths = command.option("PATH", &options->paths, "Cases or folders of cases");
   paths.excludes(command.option("--hostile-child", &options->child, "").hidden());
-  command.option("--threads", &options->verify.load.threads, "Threads").between(1, 1024);
-  add_deadline(command, options->verify.load.deadline);
+  add_threads(command, options->verify.load);
+  add_deadline(command, options->verify.load);
   command.option("--none-skipped", &options->none_skipped, "Fail when a case is skipped");
   command
       .option("--refusal-seconds", &options->verify.refusal_seconds,
@@ -150,7 +150,7 @@ void add_verify(Parser& parser) {
                  "Run setup.sh of hostile cases, in a copy: only for cases whose author you trust");
   command.option("--emulator", &options->verify.emulator,
                  "Program that runs the executables of a cross build");
-  add_operator_sets(command, options->verify.load.operator_sets);
+  add_operator_sets(command, options->verify.load);
   command.runs([options] {
     if (options->paths.empty() && options->child.empty()) throw WrongUsage("PATH is required");
     return run(*options);

@@ -1,14 +1,14 @@
 #include <algorithm>
 #include <numeric>
 
-#include "ondine/definitions.h"
+#include <ondine/options.h>
 
-namespace ondine::cli {
+namespace ondine {
 namespace {
 
 // Insertions, deletions and substitutions that make `a` of `b`: V. I. Levenshtein (1966), row by
 // row.
-std::size_t edit_distance(const std::string& a, const std::string& b) {
+std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
   for (std::size_t i = 1; i <= a.size(); ++i) {
@@ -25,7 +25,7 @@ std::size_t edit_distance(const std::string& a, const std::string& b) {
 
 }  // namespace
 
-std::string nearest(const std::string& word, const std::vector<std::string>& candidates) {
+std::string nearest_name(std::string_view word, std::span<const std::string> candidates) {
   std::string best;
   std::size_t least = std::max<std::size_t>(2, word.size() / 3) + 1;
   for (const std::string& candidate : candidates) {
@@ -39,4 +39,4 @@ std::string nearest(const std::string& word, const std::vector<std::string>& can
   return best;
 }
 
-}  // namespace ondine::cli
+}  // namespace ondine

@@ -1,8 +1,6 @@
-#include "ondine/settings.h"
+#include "trainer/options/settings.h"
 
-#include <algorithm>
 #include <charconv>
-#include <cmath>
 #include <functional>
 #include <map>
 #include <set>
@@ -10,45 +8,28 @@
 #include <ondine/dtype.h>
 #include <ondine/error.h>
 
-#include "ondine/common.h"
+#include "trainer/options/parse.h"
 
-namespace ondine::cli {
+namespace ondine::options {
 namespace {
-
-[[noreturn]] void refuse(const std::string& option, const std::string& needed,
-                         const std::string& found) {
-  throw Error(ErrorCode::mismatch, option + " needs " + needed + ", found '" + found + "'");
-}
 
 // A number or a fraction such as 1/255.
 double parse_number(const std::string& text, const std::string& option) {
-  const auto parse = [&](std::string_view part) {
-    double value = 0;
-    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), value);
-    if (error != std::errc() || end != part.data() + part.size()) {
-      refuse(option, "numbers", text);
-    }
-    return value;
-  };
-  const std::size_t bar = text.find('/');
-  if (bar == std::string::npos) return parse(text);
-  return parse(std::string_view(text).substr(0, bar)) /
-         parse(std::string_view(text).substr(bar + 1));
+  const std::optional<double> value = number(text);
+  if (!value) refuse(option, "numbers", text);
+  return *value;
 }
 
 std::int64_t parse_integer(const std::string& text, const std::string& option) {
-  const double value = parse_number(text, option);
-  if (value != std::trunc(value) || std::fabs(value) > 1e9) refuse(option, "an integer", text);
-  return static_cast<std::int64_t>(value);
+  const std::optional<std::int64_t> value = integer(text);
+  constexpr std::int64_t most = 1000000000;
+  if (!value || *value > most || *value < -most) refuse(option, "an integer", text);
+  return *value;
 }
 
 std::vector<double> parse_numbers(const std::string& text, const std::string& option) {
   std::vector<double> numbers;
-  for (std::size_t at = 0; at <= text.size();) {
-    const std::size_t end = std::min(text.find(':', at), text.size());
-    numbers.push_back(parse_number(text.substr(at, end - at), option));
-    at = end + 1;
-  }
+  for (const std::string& part : split(text, ':')) numbers.push_back(parse_number(part, option));
   return numbers;
 }
 
@@ -64,7 +45,7 @@ using Take = std::function<void(const std::string& value, const std::string& opt
 void parse_settings(const std::string& text, const std::string& option,
                     const std::map<std::string, Take>& known) {
   std::set<std::string> seen;
-  for (const std::string& setting : split_commas(text)) {
+  for (const std::string& setting : split(text, ',')) {
     const std::size_t equals = std::min(setting.find('='), setting.size());
     const std::string name = setting.substr(0, equals);
     const auto found = known.find(name);
@@ -109,7 +90,7 @@ ImageSize parse_size(const std::string& text, const std::string& option) {
   return size;
 }
 
-Preprocess parse_preprocess(const std::string& text) {
+Preprocess parse_preprocess(const std::string& text, const std::string& spelled) {
   Preprocess result;
   LogMel mel;
   bool has_mel = false;
@@ -123,7 +104,7 @@ Preprocess parse_preprocess(const std::string& text) {
     };
   };
   parse_settings(
-      text, "--preprocess",
+      text, spelled,
       {{"mel",
         [&](const auto& value, const auto& option) {
           has_mel = true;
@@ -155,16 +136,16 @@ Preprocess parse_preprocess(const std::string& text) {
           result.deviation = parse_floats(value, option);
         }}});
   if (has_mel_setting && !has_mel) {
-    refuse("--preprocess", "mel=BANDS with the settings of a spectrogram", text);
+    refuse(spelled, "mel=BANDS with the settings of a spectrogram", text);
   }
   if (type) result.type = mel.type = *type;
   if (has_mel) result.mel = mel;
   return result;
 }
 
-Augmentation parse_augmentation(const std::string& text) {
+Augmentation parse_augmentation(const std::string& text, const std::string& spelled) {
   Augmentation result;
-  parse_settings(text, "--augment",
+  parse_settings(text, spelled,
                  {{"flip", flag(result.flip)},
                   {"flip-vertical", flag(result.flip_vertical)},
                   {"crop", integer(result.crop)},
@@ -184,4 +165,4 @@ Augmentation parse_augmentation(const std::string& text) {
   return result;
 }
 
-}  // namespace ondine::cli
+}  // namespace ondine::options

@@ -1,0 +1,148 @@
+#include "ondine/job_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <sstream>
+#include <system_error>
+#define TOML_EXCEPTIONS 0
+#define TOML_HEADER_ONLY 1
+#include <toml++/toml.h>
+
+#include <ondine/error.h>
+#include <ondine/printable.h>
+
+namespace ondine::cli {
+namespace {
+
+std::string read_text(const std::string& file) {
+  const auto refuse = [&](const std::string& why) {
+    throw Error(ErrorCode::io, "cannot read the job file '" + printable(file) + "': " + why);
+  };
+  // O_NONBLOCK: opening a pipe would wait for a writer.
+  const int fd = ::open(file.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  if (fd < 0) refuse(std::generic_category().message(errno));
+  const std::unique_ptr<FILE, int (*)(FILE*)> opened(::fdopen(fd, "r"), std::fclose);
+  struct stat facts {};
+  if (!opened || ::fstat(fd, &facts) != 0) refuse(std::generic_category().message(errno));
+  if (!S_ISREG(facts.st_mode)) refuse("it is not a regular file");
+  constexpr std::size_t most = std::size_t{1} << 20;
+  std::string text(most + 1, '\0');
+  text.resize(std::fread(text.data(), 1, text.size(), opened.get()));
+  if (std::ferror(opened.get()) != 0) refuse(std::generic_category().message(errno));
+  if (text.size() > most) refuse("it has more than 1 MiB");
+  return text;
+}
+
+// The text of a value, or nothing for one that no option has.
+std::optional<std::string> text_of(const toml::node& node) {
+  if (const auto* text = node.as_string()) return text->get();
+  if (const auto* flag = node.as_boolean()) return flag->get() ? "true" : "false";
+  if (const auto* whole = node.as_integer()) return std::to_string(whole->get());
+  if (const auto* real = node.as_floating_point()) {
+    std::array<char, 32> digits;
+    const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), real->get());
+    return std::string(digits.data(), end.ptr);
+  }
+  return {};
+}
+
+[[noreturn]] void refuse_value(const std::string& file, const std::string& key) {
+  throw Error(ErrorCode::corrupt, "job file '" + printable(file) + "': '" + printable(key) +
+                                      "' needs a text, a number, true, false or a list of these");
+}
+
+JobItem item_of(const std::string& file, const std::string& section, const std::string& key,
+                const toml::node& node) {
+  JobItem item{section, key, {}};
+  if (const auto* list = node.as_array()) {
+    for (const toml::node& one : *list) {
+      std::optional<std::string> text = text_of(one);
+      if (!text) refuse_value(file, key);
+      item.values.push_back(std::move(*text));
+    }
+    return item;
+  }
+  std::optional<std::string> text = text_of(node);
+  if (!text) refuse_value(file, key);
+  item.values.push_back(std::move(*text));
+  return item;
+}
+
+std::string quoted(const std::string& text) {
+  std::string result = "\"";
+  for (const char c : text) {
+    const auto code = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      result += std::string("\\") + c;
+    } else if (code < 0x20 || code == 0x7f) {
+      std::array<char, 8> escape;
+      std::snprintf(escape.data(), escape.size(), "\\u%04X", code);
+      result += escape.data();
+    } else {
+      result += c;
+    }
+  }
+  return result + "\"";
+}
+
+// Whether TOML reads the text as a number or a boolean that has the same text.
+bool is_bare(const std::string& text) {
+  if (text.find_first_of("\n\r#") != std::string::npos) return false;
+  const toml::parse_result parsed = toml::parse("x = " + text);
+  if (!parsed) return false;
+  const toml::node* const node = parsed.table().get("x");
+  return node != nullptr && (node->is_number() || node->is_boolean());
+}
+
+std::string toml_value(const std::string& text, bool is_text) {
+  if (!is_text && is_bare(text)) return text;
+  std::string value = quoted(text);
+  if (toml::parse("x = " + value)) return value;
+  throw Error(ErrorCode::mismatch, "a job file cannot hold the text '" + printable(text) + "'");
+}
+
+}  // namespace
+
+std::vector<JobItem> read_job_file(const std::string& file) {
+  const std::string text = read_text(file);
+  const toml::parse_result parsed = toml::parse(text, std::string_view(file));
+  if (!parsed) {
+    const toml::parse_error& error = parsed.error();
+    throw Error(ErrorCode::corrupt, "job file '" + printable(file) + "', line " +
+                                        std::to_string(error.source().begin.line) + ": " +
+                                        printable(std::string(error.description())));
+  }
+  std::vector<JobItem> items;
+  for (const auto& [key, node] : parsed.table()) {
+    const std::string name(key.str());
+    const toml::table* const section = node.as_table();
+    if (section == nullptr) {
+      items.push_back(item_of(file, "", name, node));
+      continue;
+    }
+    for (const auto& [inner, value] : *section) {
+      items.push_back(item_of(file, name, std::string(inner.str()), value));
+    }
+  }
+  return items;
+}
+
+std::string job_line(const std::string& key, const std::vector<std::string>& values, bool is_list,
+                     bool is_text) {
+  std::string text;
+  for (const std::string& value : values) {
+    text += (text.empty() ? "" : ", ") + toml_value(value, is_text);
+  }
+  return key + " = " + (is_list ? "[" + text + "]" : text) + "\n";
+}
+
+}  // namespace ondine::cli

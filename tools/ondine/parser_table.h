@@ -1,0 +1,39 @@
+// What CLI11 does not keep of the commands. For command.cpp and parser.cpp alone.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <list>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <ondine/options.h>
+
+namespace ondine::cli {
+
+struct ParserTable {
+  std::function<int()> chosen;
+  std::map<const CLI::Option*, std::vector<std::string>> choices;
+  std::list<std::string> files;                   // of --config and --write-config
+  std::map<const CLI::Option*, OptionInfo> rows;  // of the library's table
+  std::map<CLI::App*, std::string> sections;      // of job files
+
+  // Whether job files have the option in the section of data.
+  bool is_data(const CLI::Option& option) const {
+    const auto row = rows.find(&option);
+    return row != rows.end() ? row->second.group == OptionGroup::data : option.check_lname("data");
+  }
+};
+
+constexpr const char* job_option = "--config";
+constexpr const char* write_option = "--write-config";
+
+std::vector<std::string> option_names(const CLI::Option& option);
+// As in a job file: without dashes, positional arguments in lower case.
+std::string key_of(const CLI::Option& option);
+bool is_shown(const CLI::Option& option);
+bool is_help(const CLI::Option& option);
+bool is_in_jobs(const CLI::Option& option);
+
+}  // namespace ondine::cli

@@ -1,0 +1,116 @@
+// DatasetOptions.
+#include <ondine/error.h>
+
+#include "trainer/options/groups.h"
+#include "trainer/options/settings.h"
+
+namespace ondine::options {
+namespace {
+
+void add_tables(Rows<DataTarget>& rows) {
+  rows.heading("Tables");
+  rows.text("target", "COLUMN", "Column of a .csv to predict; the last if absent",
+            [](DataTarget& to, const Given& given) { to.options.target = given.text(); });
+  rows.real("fill", "NUMBER", "Number to use for missing numbers of a .csv",
+            [](DataTarget& to, double value) { to.options.fill = value; });
+}
+
+void add_images(Rows<DataTarget>& rows) {
+  rows.heading("Images");
+  rows.text("image-size", "HEIGHTxWIDTH",
+            "Size of images, for models with dynamic height and width",
+            [](DataTarget& to, const Given& given) {
+              to.options.image_size = parse_size(given.text(), given.option());
+              // The model itself would stretch them.
+              if (to.options.inner_resize) to.options.image_fit = ImageFit::stretch;
+            });
+  rows.choice<ImageFit>("image-fit", {{"crop", ImageFit::crop}, {"stretch", ImageFit::stretch}},
+                        "Images with another aspect ratio: crop to the center or stretch",
+                        [](DataTarget& to, ImageFit value) { to.options.image_fit = value; })
+      .by_default("crop");
+  rows.choice<Layout>("layout", {{"nchw", Layout::nchw}, {"nhwc", Layout::nhwc}},
+                      "Axes of image arrays; nhwc is transposed to nchw",
+                      [](DataTarget& to, Layout value) { to.options.layout = value; })
+      .by_default("nchw");
+}
+
+void set_tokenizer(DataTarget& to, const Given& given) {
+  TextEncoding asked = TextEncoding::open(given.text());
+  if (to.has_recorded_text && !(to.recorded_encoding == asked)) {
+    throw Error(ErrorCode::mismatch,
+                given.option() + " '" + given.text() + "' is not what the model was trained with");
+  }
+  to.options.text.encoding = std::move(asked);
+}
+
+void add_texts(Rows<DataTarget>& rows) {
+  rows.heading("Texts");
+  rows.text("text-column", "COLUMN", "Column of texts in a .csv or .jsonl; 'text' if absent",
+            [](DataTarget& to, const Given& given) { to.options.text.column = given.text(); });
+  rows.integer("text-length", "N",
+               "Bytes or pieces of a row of text, for models that leave it open",
+               [](DataTarget& to, std::int64_t value) { to.options.text.length = value; })
+      .from(1);
+  rows.text("tokenizer", "FILE",
+            "SentencePiece model (.model) that cuts texts; if absent the one that the model was "
+            "trained with, else texts are bytes",
+            set_tokenizer);
+}
+
+void set_rate(DataTarget& to, const Given& given) {
+  const std::int64_t rate = given.integer();
+  if (rate == 0) return;
+  if (to.recorded_rate != 0 && rate != to.recorded_rate) {
+    throw Error(ErrorCode::mismatch, given.option() + " is " + given.text() + ", the model takes " +
+                                         std::to_string(to.recorded_rate));
+  }
+  to.options.audio.rate = rate;
+}
+
+void add_sounds(Rows<DataTarget>& rows) {
+  rows.heading("Recordings");
+  rows.named_integer("sample-rate", "HZ",
+                     "Samples a second of recordings, others are resampled; if absent or 0 the "
+                     "model's, or that of the first recording",
+                     set_rate)
+      .from(0);
+  rows.real("audio-seconds", "SECONDS", "Length of recordings, for models that leave it open",
+            [](DataTarget& to, double value) { to.options.audio.seconds = value; })
+      .above(0);
+  rows.flag("no-resample", "Refuse recordings with another sample rate",
+            [](DataTarget& to, bool value) { to.options.audio.resample = !value; });
+}
+
+void add_reading(Rows<DataTarget>& rows) {
+  rows.heading("Reading");
+  rows.flag("skip-broken",
+            "Leave out images and recordings that cannot be decoded; decodes all of them once",
+            [](DataTarget& to, bool value) { to.options.skip_broken = value; });
+  rows.flag("outside-files", "Read files that a .csv list names by absolute paths or '..'",
+            [](DataTarget& to, bool value) { to.options.outside_files = value; })
+      .rare();
+  rows.bytes("cache-bytes",
+             "Memory for decoded images and recordings, of training and of validation data each",
+             [](DataTarget& to, std::uint64_t value) { to.options.cache_bytes = value; })
+      .by_default("256MiB")
+      .rare();
+}
+
+Rows<DataTarget> make_rows() {
+  Rows<DataTarget> rows(OptionGroup::data);
+  add_tables(rows);
+  add_images(rows);
+  add_texts(rows);
+  add_sounds(rows);
+  add_reading(rows);
+  return rows;
+}
+
+}  // namespace
+
+const Rows<DataTarget>& data_rows() {
+  static const Rows<DataTarget> rows = make_rows();
+  return rows;
+}
+
+}  // namespace ondine::options

@@ -1,0 +1,40 @@
+// The rows of each group.
+#pragma once
+
+#include "trainer/options/rows.h"
+
+namespace ondine::options {
+
+struct DataTarget {
+  DatasetOptions options;
+  // Of a model's data record; empty and 0 where there is none.
+  TextEncoding recorded_encoding = {};
+  bool has_recorded_text = false;
+  std::int64_t recorded_rate = 0;
+};
+struct PrepareTarget {
+  PrepareOptions options;
+  std::optional<Schedule> schedule = {};  // a chosen one
+  ModelSchedule lengths = {};             // of the schedule; its own is not used
+  std::string cut = {};
+};
+struct TrainTarget {
+  TrainerOptions options;
+  std::span<const PortInfo> inputs = {};
+};
+struct EvaluateTarget {
+  EvaluateOptions options;
+  std::span<const PortInfo> inputs = {};
+};
+
+const Rows<LoadOptions>& load_rows();
+const Rows<DataTarget>& data_rows();
+const Rows<PrepareTarget>& prepare_rows();
+const Rows<TrainTarget>& train_rows();
+const Rows<EvaluateTarget>& evaluate_rows();
+const Rows<ExportOptions>& export_rows();
+
+// "NAME,NAME,..." of each text, apart.
+std::vector<std::string> names_in(const Given& given);
+
+}  // namespace ondine::options

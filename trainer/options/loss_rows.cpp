@@ -1,0 +1,110 @@
+// The loss, and options that only some losses read.
+#include "trainer/options/parse.h"
+#include "trainer/options/prepare_parts.h"
+
+namespace ondine::options {
+namespace {
+
+const std::vector<std::pair<std::string, Loss>> losses{
+    {"softmax-cross-entropy", Loss::softmax_cross_entropy},
+    {"bce", Loss::bce_with_logits},
+    {"mse", Loss::mse},
+    {"mae", Loss::mae},
+    {"huber", Loss::huber},
+    {"nll", Loss::nll},
+    {"bce-probabilities", Loss::bce_probabilities},
+    {"kl", Loss::kl},
+    {"hinge", Loss::hinge},
+    {"focal", Loss::focal},
+    {"dice", Loss::dice},
+    {"cosine", Loss::cosine},
+    {"triplet", Loss::triplet},
+    {"contrastive", Loss::contrastive},
+    {"ctc", Loss::ctc}};
+
+constexpr const char* cross_entropy = "softmax-cross-entropy";
+
+void set_class_weights(PrepareTarget& to, const Given& given) {
+  for (const std::string& part : split(given.text(), ',')) {
+    const auto weight = number(part);
+    if (!weight) refuse(given.option(), "numbers with commas between them", given.text());
+    to.options.class_weights.push_back(static_cast<float>(*weight));
+  }
+}
+
+void add_choice(Rows<PrepareTarget>& rows) {
+  rows.heading("Loss");
+  rows.choice<Loss>("loss", losses,
+                    "Loss that the steps lower; nll and bce-probabilities are those of "
+                    "probabilities",
+                    [](PrepareTarget& to, Loss value) { to.options.loss = value; })
+      .synonym("cross-entropy", cross_entropy)
+      .synonym("bce-with-logits", "bce")
+      .letter('l');
+  rows.text("loss-model", "FILE",
+            "ONNX model of the loss, whose inputs are values of the model or new labels",
+            [](PrepareTarget& to, const Given& given) {
+              to.options.loss_model = std::filesystem::path(given.text());
+            })
+      .excludes("loss");
+  rows.text("loss-output", "VALUE", "Output or inner value that the loss reads",
+            [](PrepareTarget& to, const Given& given) { to.options.output = given.text(); })
+      .needs({"loss"});
+  rows.text("label", "NAME", "Name of the new label input",
+            [](PrepareTarget& to, const Given& given) { to.options.label = given.text(); })
+      .by_default("label")
+      .needs({"loss"});
+}
+
+void add_cross_entropy(Rows<PrepareTarget>& rows) {
+  rows.real("label-smoothing", "PART", "Part of a label that all classes share",
+            [](PrepareTarget& to, double value) {
+              to.options.label_smoothing = static_cast<float>(value);
+            })
+      .with("loss", {cross_entropy});
+  rows.integer("ignore-index", "LABEL", "Label that does not count",
+               [](PrepareTarget& to, std::int64_t value) { to.options.ignore_index = value; })
+      .with("loss", {cross_entropy});
+  rows.text("class-weights", "WEIGHTS",
+            "Weight of each class, such as 1,0.5,2, or balanced: in inverse proportion to its "
+            "rows",
+            set_class_weights)
+      .with("loss", {cross_entropy, "focal"});
+  rows.flag("soft-labels", "Labels are probabilities of the classes",
+            [](PrepareTarget& to, bool value) { to.options.soft_labels = value; })
+      .with("loss", {cross_entropy});
+  rows.flag("no-accuracy", "Do not add an accuracy output",
+            [](PrepareTarget& to, bool value) { to.options.accuracy = !value; })
+      .with("loss", {cross_entropy, "nll", "kl", "focal"});
+}
+
+void add_other_losses(Rows<PrepareTarget>& rows) {
+  const auto real = [&](const char* name, const char* help, float PrepareOptions::*member,
+                        std::vector<std::string> owners, const char* present) {
+    rows.real(name, "NUMBER", help,
+              [member](PrepareTarget& to, double value) {
+                to.options.*member = static_cast<float>(value);
+              })
+        .with("loss", std::move(owners))
+        .by_default(present);
+  };
+  real("focal-gamma", "Exponent of the focal loss", &PrepareOptions::focal_gamma, {"focal"}, "2");
+  real("margin", "Margin of the triplet and contrastive losses", &PrepareOptions::margin,
+       {"triplet", "contrastive"}, "1");
+  real("huber-delta", "Error at which the Huber loss becomes linear", &PrepareOptions::huber_delta,
+       {"huber"}, "1");
+  rows.integer("ctc-blank", "CLASS", "Class that stands for no label in ctc",
+               [](PrepareTarget& to, std::int64_t value) { to.options.ctc_blank = value; })
+      .with("loss", {"ctc"})
+      .by_default("0");
+}
+
+}  // namespace
+
+void add_losses(Rows<PrepareTarget>& rows) {
+  add_choice(rows);
+  add_cross_entropy(rows);
+  add_other_losses(rows);
+}
+
+}  // namespace ondine::options

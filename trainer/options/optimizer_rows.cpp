@@ -1,0 +1,77 @@
+// The optimizer and its coefficients.
+#include <variant>
+
+#include "trainer/options/prepare_parts.h"
+
+namespace ondine::options {
+namespace {
+
+// Sets a coefficient of the chosen optimizer; conditions keep it from others.
+template <class Set>
+auto coefficient(Set set) {
+  return [set](PrepareTarget& to, double value) {
+    std::visit([&](auto& one) { set(one, static_cast<float>(value)); }, to.options.optimizer);
+  };
+}
+
+// Stochastic gradient descent with momentum, as in PyTorch, is the optimizer momentum.
+void set_momentum(PrepareTarget& to, double value) {
+  if (std::holds_alternative<Sgd>(to.options.optimizer)) {
+    if (value == 0) return;
+    to.options.optimizer = Momentum{};
+  }
+  coefficient([](auto& one, float momentum) {
+    if constexpr (requires { one.momentum; }) one.momentum = momentum;
+  })(to, value);
+}
+
+}  // namespace
+
+void add_optimizers(Rows<PrepareTarget>& rows) {
+  rows.heading("Optimizer");
+  rows.choice<Optimizer>(
+          "optimizer",
+          {{"sgd", Sgd{}},
+           {"momentum", Momentum{}},
+           {"nesterov", Nesterov{}},
+           {"adagrad", Adagrad{}},
+           {"adam", Adam{}},
+           {"adamw", AdamW{}}},
+          "Rule of the updates",
+          [](PrepareTarget& to, const Optimizer& value) { to.options.optimizer = value; })
+      .by_default("sgd");
+  rows.real("momentum", "MOMENTUM", "Momentum coefficient, for sgd, momentum and nesterov",
+            set_momentum)
+      .from(0)
+      .below(1)
+      .with("optimizer", {"sgd", "momentum", "nesterov"});
+  rows.real("learning-rate", "RATE",
+            "Default learning rate; if absent 0.001 for adam and adamw, else 0.01",
+            coefficient([](auto& one, float rate) { one.learning_rate = rate; }))
+      .letter('r');
+  rows.real("weight-decay", "DECAY", "Weight decay; adamw takes it off the parameters themselves",
+            coefficient([](auto& one, float decay) { one.weight_decay = decay; }))
+      .by_default("0");
+  rows.real("beta1", "DECAY", "Decay of the first moment; 0.9 if absent",
+            coefficient([](auto& one, float beta) {
+              if constexpr (requires { one.beta1; }) one.beta1 = beta;
+            }))
+      .from(0)
+      .below(1)
+      .with("optimizer", {"adam", "adamw"});
+  rows.real("beta2", "DECAY", "Decay of the second moment; 0.999 if absent",
+            coefficient([](auto& one, float beta) {
+              if constexpr (requires { one.beta2; }) one.beta2 = beta;
+            }))
+      .from(0)
+      .below(1)
+      .with("optimizer", {"adam", "adamw"});
+  rows.real("epsilon", "EPSILON", "Added to denominators; 1e-8 if absent",
+            coefficient([](auto& one, float epsilon) {
+              if constexpr (requires { one.epsilon; }) one.epsilon = epsilon;
+            }))
+      .above(0)
+      .with("optimizer", {"adagrad", "adam", "adamw"});
+}
+
+}  // namespace ondine::options

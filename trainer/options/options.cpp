@@ -1,0 +1,175 @@
+#include <ondine/options.h>
+
+#include <algorithm>
+
+#include <ondine/data_record.h>
+#include <ondine/error.h>
+
+#include "trainer/options/groups.h"
+#include "trainer/options/parse.h"
+#include "trainer/options/settings.h"
+
+namespace ondine {
+namespace {
+
+using options::apply;
+
+template <class Rows>
+std::span<const OptionInfo> infos_of(const Rows& rows) {
+  static const std::vector<OptionInfo> infos = rows.infos();
+  return infos;
+}
+
+// The name as the table has it.
+std::string table_name(std::string_view name) {
+  std::string text(name);
+  std::replace(text.begin(), text.end(), '_', '-');
+  return text;
+}
+
+void require_one_loss(const OptionValues& values, OptionSpelling spelling) {
+  const bool has_loss = std::any_of(values.begin(), values.end(), [](const auto& value) {
+    const std::string name = table_name(value.first);
+    return name == "loss" || name == "loss-model";
+  });
+  if (has_loss) return;
+  throw Error(invalid_option_code, "prepare needs one of " + options::spelled("loss", spelling) +
+                                       " and " + options::spelled("loss-model", spelling));
+}
+
+}  // namespace
+
+const char* to_string(OptionKind kind) noexcept {
+  switch (kind) {
+    case OptionKind::flag:
+      return "flag";
+    case OptionKind::integer:
+      return "integer";
+    case OptionKind::real:
+      return "real";
+    case OptionKind::text:
+      return "text";
+    case OptionKind::choice:
+      return "choice";
+    case OptionKind::bytes:
+      return "bytes";
+    case OptionKind::duration:
+      break;
+  }
+  return "duration";
+}
+
+const char* to_string(OptionGroup group) noexcept {
+  switch (group) {
+    case OptionGroup::load:
+      return "load";
+    case OptionGroup::data:
+      return "data";
+    case OptionGroup::prepare:
+      return "prepare";
+    case OptionGroup::train:
+      return "train";
+    case OptionGroup::evaluate:
+      return "evaluate";
+    case OptionGroup::export_:
+      break;
+  }
+  return "export";
+}
+
+std::span<const OptionInfo> option_table(OptionGroup group) {
+  switch (group) {
+    case OptionGroup::load:
+      return infos_of(options::load_rows());
+    case OptionGroup::data:
+      return infos_of(options::data_rows());
+    case OptionGroup::prepare:
+      return infos_of(options::prepare_rows());
+    case OptionGroup::train:
+      return infos_of(options::train_rows());
+    case OptionGroup::evaluate:
+      return infos_of(options::evaluate_rows());
+    case OptionGroup::export_:
+      break;
+  }
+  return infos_of(options::export_rows());
+}
+
+const OptionInfo* find_option(OptionGroup group, std::string_view name) noexcept {
+  const auto is_name = [&](const std::string& other) {
+    return std::equal(name.begin(), name.end(), other.begin(), other.end(),
+                      [](char a, char b) { return a == b || (a == '_' && b == '-'); });
+  };
+  for (const OptionInfo& option : option_table(group)) {
+    if (is_name(option.name) || std::any_of(option.former.begin(), option.former.end(), is_name)) {
+      return &option;
+    }
+  }
+  return nullptr;
+}
+
+LoadOptions load_options(const OptionValues& values, OptionSpelling spelling, LoadOptions start) {
+  apply(options::load_rows(), start, values, spelling);
+  return start;
+}
+
+PrepareOptions prepare_options(const OptionValues& values, OptionSpelling spelling) {
+  options::PrepareTarget target;
+  apply(options::prepare_rows(), target, values, spelling);
+  require_one_loss(values, spelling);
+  if (target.schedule) {
+    target.options.schedule = target.lengths;
+    target.options.schedule->schedule = *target.schedule;
+  }
+  return target.options;
+}
+
+TrainerOptions trainer_options(const OptionValues& values, std::span<const PortInfo> inputs,
+                               OptionSpelling spelling) {
+  options::TrainTarget target{.options = {}, .inputs = inputs};
+  apply(options::train_rows(), target, values, spelling);
+  return target.options;
+}
+
+EvaluateOptions evaluate_options(const OptionValues& values, std::span<const PortInfo> inputs,
+                                 OptionSpelling spelling) {
+  options::EvaluateTarget target{.options = {}, .inputs = inputs};
+  apply(options::evaluate_rows(), target, values, spelling);
+  return target.options;
+}
+
+ExportOptions export_options(const OptionValues& values, OptionSpelling spelling) {
+  ExportOptions result;
+  apply(options::export_rows(), result, values, spelling);
+  return result;
+}
+
+DatasetOptions dataset_options(const OptionValues& values, OptionSpelling spelling) {
+  options::DataTarget target;
+  apply(options::data_rows(), target, values, spelling);
+  return target.options;
+}
+
+DatasetOptions dataset_options(const OptionValues& values, const Model& model, DataUse use,
+                               OptionSpelling spelling) {
+  options::DataTarget target;
+  target.options = recorded_options(model, use);
+  target.options.text = text_options(model);
+  target.has_recorded_text = !data_record(model).text.encoding.empty();
+  target.recorded_encoding = target.options.text.encoding;
+  target.recorded_rate = target.options.audio.rate;
+  apply(options::data_rows(), target, values, spelling);
+  return target.options;
+}
+
+ImageSize image_size_from_text(std::string_view text) {
+  return options::parse_size(std::string(text), "image-size");
+}
+Preprocess preprocess_from_text(std::string_view text) {
+  return options::parse_preprocess(std::string(text), "preprocess");
+}
+Augmentation augmentation_from_text(std::string_view text) {
+  return options::parse_augmentation(std::string(text), "augment");
+}
+
+}  // namespace ondine
