@@ -1,4 +1,5 @@
 #include <ondine/tensor.h>
+#include <ondine/value.h>
 
 #include <algorithm>
 #include <cstdint>

@@ -2,6 +2,8 @@
 #include <bit>
 #include <catch2/catch.hpp>
 
+#include <ondine/error.h>
+
 #include "tests/support/file_content.h"
 #include "tests/support/temporary_folder.h"
 #include "trainer/records/event_file.h"
