@@ -22,6 +22,14 @@ const char* to_string(ErrorCode code) noexcept {
       return "cancelled";
     case ErrorCode::internal:
       return "internal";
+    case ErrorCode::not_finite:
+      return "not_finite";
+    case ErrorCode::not_found:
+      return "not_found";
+    case ErrorCode::exists:
+      return "exists";
+    case ErrorCode::invalid_option:
+      return "invalid_option";
   }
   return "internal";
 }

@@ -12,7 +12,7 @@ std::size_t Results::find(std::string_view name) const {
   if (found != values_.end()) return static_cast<std::size_t>(found - values_.begin());
   std::string names;
   for (const NamedValue& one : values_) names += " " + quoted(one.first);
-  fail(ErrorCode::mismatch, "there is no result ", quoted(name), "; results are",
+  fail(ErrorCode::not_found, "there is no result ", quoted(name), "; results are",
        names.empty() ? " none" : names);
 }
 

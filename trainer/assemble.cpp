@@ -14,6 +14,7 @@
 #include "graph/ir/name_table.h"
 #include "graph/training/combine.h"
 #include "graph/training/evaluation_model.h"
+#include "graph/training/gradient_model.h"
 #include "graph/training/initialization.h"
 #include "graph/training/prepare/names.h"
 #include "kernels/catalogue.h"
@@ -372,6 +373,17 @@ Function assemble_evaluation(const ModelDef& model, std::size_t algorithm,
   Assembler assembler(evaluation.model, options, nobody);
   assembler.set_rounded(functions.rounded);
   return assembler.evaluation(evaluation, std::move(variables));
+}
+
+Gradients assemble_gradients(const ModelDef& model, std::size_t algorithm,
+                             const Functions& functions, std::vector<Variable> variables,
+                             const LoadOptions& options) {
+  GradientModel gradients = gradient_model(model, algorithm);
+  const StageObserver nobody;
+  Assembler assembler(gradients.evaluation.model, options, nobody);
+  assembler.set_rounded(functions.rounded);
+  return {assembler.evaluation(gradients.evaluation, std::move(variables)),
+          std::move(gradients.variables)};
 }
 
 }  // namespace ondine::trainer

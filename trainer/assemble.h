@@ -80,4 +80,14 @@ Function assemble_evaluation(const graph::ModelDef& model, std::size_t algorithm
                              const Functions& functions, std::vector<Variable> variables,
                              const LoadOptions& options);
 
+struct Gradients {
+  Function function;
+  std::vector<std::string> variables;  // by default output: the state variable
+};
+
+// The function of Model::gradients; arguments as of assemble_evaluation.
+Gradients assemble_gradients(const graph::ModelDef& model, std::size_t algorithm,
+                             const Functions& functions, std::vector<Variable> variables,
+                             const LoadOptions& options);
+
 }  // namespace ondine::trainer

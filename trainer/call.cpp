@@ -22,7 +22,7 @@ const NamedOutput& find_output(const Function& function, const std::string& name
   }
   std::string known;
   for (const NamedOutput& output : function.outputs) known += " " + quoted(output.name);
-  fail(ErrorCode::mismatch, "there is no output ", quoted(name), "; outputs are", known);
+  fail(ErrorCode::not_found, "there is no output ", quoted(name), "; outputs are", known);
 }
 
 // An update that only one variable takes is computed directly into that variable's memory.

@@ -42,7 +42,7 @@ void Function::gather(std::span<const NamedValue> feeds, const StateStore::Reade
       for (std::size_t i = 0; i < inputs.size(); ++i) {
         if (inputs[i].declared) names += " " + quoted(input_names[i]);
       }
-      fail(ErrorCode::mismatch, "there is no input ", quoted(name), "; inputs are", names);
+      fail(ErrorCode::not_found, "there is no input ", quoted(name), "; inputs are", names);
     }
   }
   values.resize(inputs.size());

@@ -70,7 +70,8 @@ std::vector<Fusion> fusions_from_name(std::string_view name) {
   }
   std::string list;
   for (const auto& [each, fusion] : names) list += cat(" ", each);
-  fail(ErrorCode::mismatch, "there is no fusion ", quoted(name), "; fusions are", list, " and all");
+  fail(ErrorCode::not_found, "there is no fusion ", quoted(name), "; fusions are", list,
+       " and all");
 }
 
 }  // namespace ondine

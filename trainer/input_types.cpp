@@ -53,7 +53,7 @@ class InputTypes {
         known = known || (callable_->inputs[i].declared && callable_->input_names[i] == name);
       }
       if (!known) {
-        fail(ErrorCode::mismatch, "there is no input ", quoted(name), "; inputs are", names);
+        fail(ErrorCode::not_found, "there is no input ", quoted(name), "; inputs are", names);
       }
     }
   }

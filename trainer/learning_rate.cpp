@@ -138,6 +138,7 @@ void Model::set_learning_rate(float rate, std::size_t algorithm) {
       set_state(at.name, to_tensor(rate, initial.dtype(), initial.shape()));
       return;
     }
+    const auto scope = impl_->use(trainer::Use::write, "set the learning rate");
     trainer::Function& step = impl_->functions.algorithms[algorithm].step;
     const graph::Type& type = (*step.graph)[step.graph->inputs[at.input]].declared;
     Tensor& fallback = step.inputs[at.input].fallback.edit();

@@ -48,6 +48,7 @@ std::unique_ptr<Model::Impl> Model::Impl::make(graph::ModelDef def, const LoadOp
   impl->deadline = options.deadline;
   impl->algorithm_steps.assign(impl->functions.algorithms.size(), 0);
   impl->evaluations.resize(impl->functions.algorithms.size());
+  impl->gradients.resize(impl->functions.algorithms.size());
   impl->runtime.limits = options.limits;
   impl->runtime.threads = options.threads;
   impl->runtime.precision = options.precision;
@@ -142,11 +143,14 @@ void Model::Impl::forget_plans() {
   for (const auto& evaluation : evaluations) {
     if (evaluation) evaluation->forget_calls();
   }
+  for (const auto& made : gradients) {
+    if (made) made->function.forget_calls();
+  }
 }
 
 const trainer::Algorithm& Model::Impl::require_algorithm(std::size_t index) const {
   if (index >= functions.algorithms.size()) {
-    fail(ErrorCode::mismatch, "there is no algorithm ", index, ": the model has ",
+    fail(ErrorCode::not_found, "there is no algorithm ", index, ": the model has ",
          functions.algorithms.size());
   }
   return functions.algorithms[index];
@@ -278,7 +282,7 @@ void Model::Impl::check_finite(const trainer::Function& function, const trainer:
     const std::string first = trainer::first_nonfinite(executor, call, function, state);
     nonfinite = cat(name, " is ", number->front());
     if (!first.empty()) nonfinite += "; the first tensor that is not finite is " + first;
-    fail(ErrorCode::mismatch, nonfinite);
+    fail(ErrorCode::not_finite, nonfinite);
   }
 }
 
@@ -346,17 +350,29 @@ Model Model::load(std::span<const std::byte> bytes, const LoadOptions& options) 
   });
 }
 
+namespace {
+
+constexpr const char* training = "take a training step";
+
+}  // namespace
+
 void Model::initialize(std::uint64_t seed) {
-  guard_memory("initialize the state", [&] { impl_->initialize(seed); });
+  guard_memory("initialize the state", [&] {
+    const auto scope = impl_->use(trainer::Use::write, "initialize the model");
+    impl_->initialize(seed);
+  });
 }
 
 void Model::train_step_into(Feeds feeds, std::size_t algorithm, std::span<NamedValue> results) {
-  guard_memory("take a training step",
-               [&] { impl_->run_step(feeds.values(), algorithm, results); });
+  guard_memory(training, [&] {
+    const auto scope = impl_->use(trainer::Use::write, training);
+    impl_->run_step(feeds.values(), algorithm, results);
+  });
 }
 
 Results Model::train_step(Feeds feeds, std::size_t algorithm, Fetches fetches) {
-  return guard_memory("take a training step", [&] {
+  return guard_memory(training, [&] {
+    const auto scope = impl_->use(trainer::Use::write, training);
     const auto& defaults = impl_->require_algorithm(algorithm).outputs;
     NamedValues results;
     for (const std::string& name :

@@ -18,6 +18,18 @@ const trainer::Function& Model::Impl::evaluation(std::size_t algorithm) const {
   return *made;
 }
 
+const trainer::Gradients& Model::Impl::gradient_function(std::size_t algorithm) const {
+  require_algorithm(algorithm);
+  const std::lock_guard lock(evaluations_mutex);
+  auto& made = gradients[algorithm];
+  if (!made) {
+    const StopScope scope(stop());
+    made = std::make_unique<trainer::Gradients>(
+        trainer::assemble_gradients(def, algorithm, functions, variables(), options));
+  }
+  return *made;
+}
+
 const trainer::Inference& Model::Impl::inference() const {
   if (functions.can_infer()) return functions.inference;
   const std::lock_guard lock(inference_mutex);
@@ -68,6 +80,7 @@ Results Model::Impl::evaluate_once(const trainer::Function& function, Feeds feed
 
 Results Model::infer(Feeds feeds, Fetches fetches) const {
   return guard_memory("evaluate the model", [&] {
+    const auto scope = impl_->use(trainer::Use::read, "evaluate the model");
     const trainer::Function& infer = impl_->inference().for_feeds(feeds.values());
     return impl_->evaluate(
         infer, feeds, fetches.names().empty() ? std::span(infer.default_outputs) : fetches.names());
@@ -76,6 +89,7 @@ Results Model::infer(Feeds feeds, Fetches fetches) const {
 
 Results Model::eval_step(Feeds feeds, std::size_t algorithm, Fetches fetches) const {
   return guard_memory("evaluate the training algorithm", [&] {
+    const auto scope = impl_->use(trainer::Use::read, "evaluate the training algorithm");
     const trainer::Function& evaluation = impl_->evaluation(algorithm);
     if (!fetches.names().empty()) return impl_->evaluate(evaluation, feeds, fetches.names());
     if (evaluation.default_outputs.empty()) {
@@ -83,6 +97,16 @@ Results Model::eval_step(Feeds feeds, std::size_t algorithm, Fetches fetches) co
            " is an update or depends on a Gradient or an optimizer: nothing to evaluate");
     }
     return impl_->evaluate(evaluation, feeds, evaluation.default_outputs);
+  });
+}
+
+Results Model::gradients(Feeds feeds, std::size_t algorithm) const {
+  return guard_memory("compute gradients", [&] {
+    const auto scope = impl_->use(trainer::Use::read, "compute gradients");
+    const auto& [function, names] = impl_->gradient_function(algorithm);
+    NamedValues values = impl_->evaluate(function, feeds, function.default_outputs).values();
+    for (std::size_t i = 0; i < values.size(); ++i) values[i].first = names[i];
+    return Results(std::move(values));
   });
 }
 

@@ -73,6 +73,7 @@ std::optional<DataRecord> take_record(Properties& properties, const std::string&
 void Model::save_checkpoint(const std::filesystem::path& file, const TrainingCursor& cursor,
                             const Properties& properties) const {
   guard_memory("save the checkpoint", [&] {
+    const auto scope = impl_->use(trainer::Use::read, "save the checkpoint");
     for (const auto& [name, property] : properties) {
       if (name != graph::record_key) continue;
       fail(ErrorCode::mismatch, "the property ", quoted(name), " is that of the data record");
@@ -104,6 +105,7 @@ void Model::save_checkpoint(const std::filesystem::path& file, const TrainingCur
 
 RestoreReport Model::restore_checkpoint(const std::filesystem::path& file) {
   return guard_memory("restore the checkpoint", [&]() -> RestoreReport {
+    const auto scope = impl_->use(trainer::Use::write, "restore the checkpoint");
     const ExpectedModel expected{impl_->fingerprint(), identity(impl_->def)};
     PosixFileSystem files;
     auto loaded = load_checkpoint(files, file, expected, impl_->options.limits);
@@ -139,6 +141,7 @@ RestoreReport Model::restore_checkpoint(const std::filesystem::path& file) {
 
 graph::ModelDef Model::Impl::with_present_state() const {
   require_unchanged_files();
+  const auto scope = use(trainer::Use::read, "copy the model");
   graph::ModelDef copy = def;
   const auto present = state.read();
   const auto replace = [&](graph::GraphDef& graph) {

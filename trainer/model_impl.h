@@ -13,6 +13,7 @@
 #include "graph/ir/document.h"
 #include "trainer/assemble.h"
 #include "trainer/load_checked.h"
+#include "trainer/model_use.h"
 
 namespace ondine {
 
@@ -25,6 +26,7 @@ struct ONDINE_HIDDEN Model::Impl {
   trainer::Functions functions;
   trainer::StateStore state;
   mutable trainer::Runtime runtime;
+  mutable trainer::ModelUse calls;
   mutable Sha256Digest digest{};  // see fingerprint()
   mutable std::once_flag digest_made;
 
@@ -41,6 +43,8 @@ struct ONDINE_HIDDEN Model::Impl {
   mutable std::mutex profile_mutex;
   // The functions of eval_step, by algorithm; created on first use.
   mutable std::vector<std::unique_ptr<trainer::Function>> evaluations;
+  // Those of gradients(), likewise.
+  mutable std::vector<std::unique_ptr<trainer::Gradients>> gradients;
   mutable std::mutex evaluations_mutex;
   // See inference().
   mutable std::unique_ptr<trainer::Inference> made_inference;
@@ -55,6 +59,8 @@ struct ONDINE_HIDDEN Model::Impl {
                                     const trainer::RoundedWeights::Files& files = {});
   static std::unique_ptr<Impl> make(trainer::CheckedModel model, const LoadOptions& options);
 
+  // See Model::clone.
+  std::unique_ptr<Impl> clone() const;
   // Computed on first use, since that reads every constant of the model.
   const Sha256Digest& fingerprint() const;
   // Throws Error(io) when a file that holds weights was changed in place.
@@ -64,6 +70,12 @@ struct ONDINE_HIDDEN Model::Impl {
   // Gives the memory of a tensor that lies in a mapped file back to the system.
   void release_pages(const Tensor& tensor) const;
   Stop stop() const;  // for a call that begins now
+  // Throws Error(mismatch) unless such a call may run now; see ModelUse.
+  trainer::ModelUse::Scope use(trainer::Use use, std::string_view what) const {
+    const bool in_place = options.updates == UpdatePolicy::immediate;
+    if (use == trainer::Use::write && in_place) use = trainer::Use::write_alone;
+    return calls.begin(use, what);
+  }
   graph::CallState call_state(std::uint64_t step) const;
   void run(trainer::Executor& executor, graph::CallState& call) const;
   // Fails unless all results of one element are finite.
@@ -77,6 +89,7 @@ struct ONDINE_HIDDEN Model::Impl {
   void run_step(std::span<const NamedValue> feeds, std::size_t algorithm,
                 std::span<NamedValue> results);
   const trainer::Function& evaluation(std::size_t algorithm) const;
+  const trainer::Gradients& gradient_function(std::size_t algorithm) const;
   // A model that trains makes it on first use.
   const trainer::Inference& inference() const;
   std::vector<trainer::Variable> variables() const;  // of the state

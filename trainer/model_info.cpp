@@ -106,6 +106,7 @@ std::string Model::fingerprint() const {
 void Model::set_threads(int threads) {
   guard_memory("start threads", [&] {
     if (threads < 1) fail(ErrorCode::mismatch, "the number of threads must be at least 1");
+    const auto scope = impl_->use(trainer::Use::set, "set the number of threads");
     auto pool = std::make_unique<ThreadPool>(threads);
     impl_->runtime.threads = threads;
     impl_->runtime.pool = std::move(pool);
@@ -113,16 +114,28 @@ void Model::set_threads(int threads) {
   });
 }
 
-void Model::set_progress(ProgressCallback callback) { impl_->progress = std::move(callback); }
+void Model::set_progress(ProgressCallback callback) {
+  const auto scope = impl_->use(trainer::Use::set, "set the progress callback");
+  impl_->progress = std::move(callback);
+}
+void Model::set_warning_callback(WarningCallback callback) {
+  guard_memory("set the warning callback", [&] {
+    const auto scope = impl_->use(trainer::Use::set, "set the warning callback");
+    if (impl_->runtime.warnings) impl_->runtime.warnings->set_listener(std::move(callback));
+  });
+}
 void Model::set_cancel_flag(std::shared_ptr<const CancelFlag> flag) {
+  const auto scope = impl_->use(trainer::Use::set, "set the cancel flag");
   impl_->cancel = std::move(flag);
 }
 void Model::set_deadline(std::optional<std::chrono::milliseconds> per_call) {
+  const auto scope = impl_->use(trainer::Use::set, "set the deadline");
   impl_->deadline = per_call;
 }
 
 PlanInfo Model::plan(Feeds feeds, std::optional<std::size_t> algorithm, Fetches fetches) const {
   return guard_memory("plan a call", [&] {
+    const auto scope = impl_->use(trainer::Use::read, "plan a call");
     const trainer::Function& function = algorithm ? impl_->require_algorithm(*algorithm).step
                                                   : impl_->inference().for_feeds(feeds.values());
     const auto names = fetches.names();
@@ -142,12 +155,14 @@ PlanInfo Model::plan(Feeds feeds, std::optional<std::size_t> algorithm, Fetches 
 }
 
 void Model::set_profiling(bool on) {
+  const auto scope = impl_->use(trainer::Use::set, "switch profiling");
   impl_->profile.clear();
   impl_->profiling = on;
 }
 
 std::vector<ProfileEntry> Model::profile() const {
   return guard_memory("report the profile", [&] {
+    const std::lock_guard lock(impl_->profile_mutex);
     std::vector<ProfileEntry> entries;
     for (const auto& [op, entry] : impl_->profile) entries.push_back(entry);
     std::sort(entries.begin(), entries.end(),

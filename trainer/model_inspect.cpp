@@ -50,7 +50,7 @@ Stage stage_from_name(std::string_view name) {
     if (found != stage_names.end()) return static_cast<Stage>(found - stage_names.begin());
     std::string known;
     for (const char* one : stage_names) known += " " + quoted(std::string_view(one));
-    fail(ErrorCode::mismatch, "there is no stage ", quoted(name), "; stages are", known);
+    fail(ErrorCode::not_found, "there is no stage ", quoted(name), "; stages are", known);
   });
 }
 

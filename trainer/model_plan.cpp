@@ -37,6 +37,7 @@ std::vector<std::string> reported_outputs(const trainer::Function& function) {
 
 PlanReport Model::plan_report(const PlanRequest& request) const {
   return guard_memory("plan a call", [&] {
+    const auto scope = impl_->use(trainer::Use::read, "plan a call");
     NamedValues feeds;
     for (const auto& [name, shape] : request.shapes) feeds.emplace_back(name, Value());
     const trainer::Function& function = request.algorithm

@@ -10,7 +10,8 @@ namespace ondine {
 
 std::size_t Model::Impl::require_variable(std::string_view name) const {
   const std::size_t index = state.find(name);
-  if (index == state.size()) fail(ErrorCode::mismatch, "there is no state variable ", quoted(name));
+  if (index == state.size())
+    fail(ErrorCode::not_found, "there is no state variable ", quoted(name));
   return index;
 }
 
@@ -49,6 +50,7 @@ std::vector<StateInfo> Model::state() const {
 
 Tensor Model::get_state(std::string_view name) const {
   return guard_memory("copy the state", [&] {
+    const auto scope = impl_->use(trainer::Use::read, "copy the state");
     const std::size_t index = impl_->require_variable(name);
     return impl_->state.read()[index].clone();
   });
@@ -63,6 +65,7 @@ void Model::set_state(std::string_view name, const Tensor& value) {
 
 void Model::set_state(std::span<const NamedValue> values) {
   guard_memory("set the state", [&] {
+    const auto scope = impl_->use(trainer::Use::write, "set the state");
     const trainer::StateStore::Draft draft(impl_->state);
     for (const auto& [name, value] : values) {
       const std::size_t index = impl_->require_variable(name);
@@ -103,6 +106,7 @@ void Model::set_parameters(std::span<const float> flat) {
       fail(ErrorCode::mismatch, "the model has ", total, " parameters, ", flat.size(),
            " values were given");
     }
+    const auto scope = impl_->use(trainer::Use::write, "set the parameters");
     const trainer::StateStore::Draft draft(impl_->state);
     for (std::size_t i = 0; i < impl_->state.size(); ++i) {
       if (!impl_->is_parameter(i)) continue;

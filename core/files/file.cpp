@@ -7,7 +7,8 @@
 namespace ondine {
 
 void fail_io(std::string_view verb, std::string_view path, int error) {
-  fail(ErrorCode::io, "cannot ", verb, " ", quoted(path), ": ",
+  const bool is_absent = error == ENOENT || error == ENOTDIR;
+  fail(is_absent ? ErrorCode::not_found : ErrorCode::io, "cannot ", verb, " ", quoted(path), ": ",
        std::generic_category().message(error));
 }
 

@@ -73,15 +73,6 @@ Strings trained_values(const ModelDef& model, const GraphDef& graph) {
   return result;
 }
 
-// Removes nodes and initializers that no output needs. Returns all remaining names.
-Strings keep_needed(GraphDef& graph) {
-  Strings needed = remove_unneeded_nodes(graph);
-  const auto unneeded = [&](const auto& one) { return !needed.contains(one.name); };
-  std::erase_if(graph.initializers, unneeded);
-  std::erase_if(graph.sparse_initializers, unneeded);
-  return needed;
-}
-
 }  // namespace
 
 EvaluationModel evaluation_model(const ModelDef& model, std::size_t algorithm) {
@@ -105,13 +96,21 @@ EvaluationModel evaluation_model(const ModelDef& model, std::size_t algorithm) {
   for (FunctionDef& function : result.model.functions) {
     set_evaluation_mode(function.nodes, opset_of(function.opsets, opset));
   }
-  const Strings needed = keep_needed(graph);
+  keep_needed(result);
+  return result;
+}
+
+void keep_needed(EvaluationModel& evaluation) {
+  GraphDef& graph = evaluation.model.graph;
+  const Strings needed = remove_unneeded_nodes(graph);
+  const auto unneeded = [&](const auto& one) { return !needed.contains(one.name); };
+  std::erase_if(graph.initializers, unneeded);
+  std::erase_if(graph.sparse_initializers, unneeded);
   std::erase_if(graph.inputs, [&](const ValueDef& input) {
     if (needed.contains(input.name)) return false;
-    result.unread_inputs.push_back(input.name);
+    evaluation.unread_inputs.push_back(input.name);
     return true;
   });
-  return result;
 }
 
 }  // namespace ondine::graph

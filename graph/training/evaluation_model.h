@@ -21,4 +21,7 @@ struct EvaluationModel {
 
 EvaluationModel evaluation_model(const ModelDef& model, std::size_t algorithm);
 
+// Removes what no output needs: nodes, initializers and inputs, which become unread ones.
+void keep_needed(EvaluationModel& evaluation);
+
 }  // namespace ondine::graph

@@ -9,15 +9,20 @@
 
 namespace ondine {
 
+// The numbers never change. Those of <ondine/c.h> are larger by 1, since 0 means success there.
 enum class ErrorCode {
-  invalid_model,  // the model breaks a rule of the standard
-  unsupported,    // a valid request for something this build does not have
-  mismatch,       // a feed, name, dtype, rank or size that does not fit the model
-  corrupt,        // stored bytes are damaged
-  io,             // the operating system refused a file operation
-  limit,          // a bound of Limits was reached
-  cancelled,      // the caller asked to stop
-  internal,       // a defect of this library
+  invalid_model = 0,   // the model breaks a rule of the standard
+  unsupported = 1,     // a valid request for something this build does not have
+  mismatch = 2,        // a feed, dtype, rank, size or setting that does not fit the model
+  corrupt = 3,         // stored bytes are damaged
+  io = 4,              // the operating system refused a file operation
+  limit = 5,           // a bound of Limits was reached
+  cancelled = 6,       // the caller asked to stop
+  internal = 7,        // a defect of this library
+  not_finite = 8,      // a metric of a training step is NaN or infinite
+  not_found = 9,       // there is no such file, name or index
+  exists = 10,         // a file that must not be replaced is there already
+  invalid_option = 11  // an option that does not exist, has no effect or has a value out of range
 };
 
 // Stable lower-case name of a code, for example "invalid_model".

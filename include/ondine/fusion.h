@@ -41,7 +41,7 @@ enum class Fusion : std::uint8_t {
 ONDINE_API const char* to_string(Fusion fusion) noexcept;
 ONDINE_API std::span<const Fusion> all_fusions() noexcept;
 // The fusions that a name stands for: one for each name of to_string and for the names that
-// earlier versions had, every one for "all". Error(mismatch) for any other name.
+// earlier versions had, every one for "all". Error(not_found) for any other name.
 ONDINE_API std::vector<Fusion> fusions_from_name(std::string_view name);
 
 }  // namespace ondine

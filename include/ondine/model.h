@@ -114,7 +114,7 @@ enum class Stage : std::uint8_t {
 };
 // The enumerator's name. Static storage.
 ONDINE_API const char* to_string(Stage stage) noexcept;
-// The inverse. Error(mismatch) that lists the names for any other text.
+// The inverse. Error(not_found) that lists the names for any other text.
 ONDINE_API Stage stage_from_name(std::string_view name);
 
 // Where training stands; kept in checkpoints.
@@ -157,11 +157,15 @@ struct ProfileEntry {
 // Called before and after nodes of a running call, at most about every 10 ms, on the thread of the
 // call. Return false to stop: the call throws Error(cancelled) and changes nothing.
 using ProgressCallback = std::function<bool(double fraction)>;
+// Called with a warning (Model::warnings), on the thread of the call that found it. It may call
+// const methods of the model.
+using WarningCallback = std::function<void(const std::string& warning)>;
 
 // Not copyable. infer(), eval_step() and the other const methods may run in any number of threads
 // at once, also while one thread trains: each call then sees one version of the state. The
-// non-const methods are for one thread at a time. Every method that throws leaves the model as it
-// was.
+// non-const methods are for one thread at a time: a step, an evaluation or a setter that must not
+// run beside a call which is running is an Error(mismatch). Every method that throws leaves the
+// model as it was.
 class ONDINE_API Model {
  public:
   static Model load(const std::filesystem::path& file, const LoadOptions& options = {});
@@ -171,6 +175,10 @@ class ONDINE_API Model {
   Model(Model&&) noexcept;
   Model& operator=(Model&&) noexcept;
   ~Model();
+
+  // A model of its own with the present state, seed, step counts, learning rate, metadata and
+  // options; frozen weights are shared. Callbacks are left out. Not while another thread trains.
+  Model clone() const;
 
   // Resets every state variable to its initializer, then evaluates the initialization graphs in
   // order and assigns what they are bound to. Random state: this seed, step 0.
@@ -191,6 +199,13 @@ class ONDINE_API Model {
   // optimizer and are no updates, or `fetches` when given; Error(mismatch) when there are none.
   Results eval_step(Feeds feeds, std::size_t algorithm = 0, Fetches fetches = {}) const;
 
+  // The derivatives that `algorithm` takes by state variables, under the variables' names: those of
+  // the next train_step with these feeds, in training mode and before clipping, without updating
+  // anything. The factor of a loss scale is divided out: such derivatives by float16 and bfloat16
+  // variables are float32. Takes the feeds of train_step and ignores those that only updates need.
+  // Error(mismatch) when there are none, and for several derivatives by one variable.
+  Results gradients(Feeds feeds, std::size_t algorithm = 0) const;
+
   // Evaluates the main graph with the present state. All outputs, or `fetches`.
   Results infer(Feeds feeds, Fetches fetches = {}) const;
 
@@ -209,7 +224,7 @@ class ONDINE_API Model {
   AlgorithmInfo algorithm(std::size_t index) const;
 
   std::vector<StateInfo> state() const;
-  // A copy of the present value. Error(mismatch) for an unknown name.
+  // A copy of the present value. Error(not_found) for an unknown name.
   Tensor get_state(std::string_view name) const;
   // dtype and shape must be the variable's.
   void set_state(std::string_view name, const Tensor& value);
@@ -250,6 +265,9 @@ class ONDINE_API Model {
   // The setters below are not for use while another call runs.
   void set_threads(int threads);
   void set_progress(ProgressCallback callback);
+  // Instead of asking for warnings(): called at once with each that is known, and later with each
+  // that a call finds. An empty callback for none.
+  void set_warning_callback(WarningCallback callback);
   // Checked before and after nodes and between loop iterations; nullptr for none.
   void set_cancel_flag(std::shared_ptr<const CancelFlag> flag);
   // Every call that takes longer fails with Error(limit).
@@ -257,8 +275,8 @@ class ONDINE_API Model {
 
   // Plans without running. algorithm: an index, or nothing for infer. `fetches` as in the call.
   PlanInfo plan(Feeds feeds, std::optional<std::size_t> algorithm, Fetches fetches = {}) const;
-  // The plan of a call, node by node. Error(mismatch) for a dim that is not given, an unknown input
-  // or algorithm, or shapes that do not fit the model.
+  // The plan of a call, node by node. Error(mismatch) for a dim that is not given and for
+  // shapes that do not fit the model, Error(not_found) for an unknown input or algorithm.
   PlanReport plan_report(const PlanRequest& request = {}) const;
   void set_profiling(bool on);
   std::vector<ProfileEntry> profile() const;  // since it was switched on, longest first

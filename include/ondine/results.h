@@ -71,7 +71,7 @@ class ONDINE_API Results {
   Results() = default;
   explicit Results(NamedValues values) : values_(std::move(values)) {}
 
-  // By name. Error(mismatch) that lists the names there are.
+  // By name. Error(not_found) that lists the names there are.
   const Value& operator[](std::string_view name) const&;
   Value& operator[](std::string_view name) &;
   // Of a temporary the value itself, so that a reference to it does not dangle.

@@ -8,6 +8,7 @@
 #include <iosfwd>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -24,7 +25,7 @@ namespace ondine {
 // Numbers by name, in order.
 class ONDINE_API Metrics {
  public:
-  // Error(mismatch) naming the metrics there are.
+  // Error(not_found) naming the metrics there are.
   double operator[](std::string_view name) const;
   bool contains(std::string_view name) const noexcept { return find(name) != nullptr; }
   const double* find(std::string_view name) const noexcept;
@@ -71,7 +72,7 @@ struct EarlyStopping {
 
 // What becomes of a run when a metric of a step is not finite.
 enum class OnNan : std::uint8_t {
-  // The step fails: Error(mismatch) that names the step and the first tensor that was not finite.
+  // The step fails: Error(not_finite) that names the step and the first tensor that was not finite.
   // With UpdatePolicy::atomic the model keeps the state from before the step.
   stop,
   proceed,  // training goes on
@@ -252,6 +253,18 @@ ONDINE_API bool has_checkpoint(const std::filesystem::path& file);
 // Error(io) unless the file could be created or replaced; leaves nothing behind.
 ONDINE_API void require_writable(const std::filesystem::path& file);
 
+// A metric that the caller computes over a data set. The functions run on the thread of the call,
+// for each evaluation begin(), add() for every batch, and value().
+struct OwnMetric {
+  std::string name;
+  std::function<void()> begin;  // starts over
+  // The outputs below of one batch, in evaluation mode, and what was fed, labels included.
+  std::function<void(const Results& outputs, std::span<const NamedValue> batch)> add;
+  std::function<double()> value;
+  // Of the main graph or the algorithm; empty: the first of the main graph.
+  std::vector<std::string> outputs = {};
+};
+
 // Trains a model, which must outlive it and which no one else may train meanwhile. The order of
 // rows is a pure function of seed and epoch, so that a run that is stopped and resumed ends with
 // the same bits as one that was not. For one thread at a time, but for request_stop().
@@ -264,14 +277,19 @@ class ONDINE_API Trainer {
   Trainer& operator=(Trainer&&) noexcept;
   ~Trainer();
 
-  // Called after each step, on the thread of fit(); false stops the run as request_stop() does.
+  // Adds a callback for after each step, on the thread of fit(); false stops the run as
+  // request_stop() does. All are called, in the order in which they were added. They may call const
+  // methods of the model and set_learning_rate.
   void on_step(std::function<bool(const StepReport&)> callback);
-  // Called after each epoch, before its checkpoint is written.
+  // Adds a callback for after each epoch, before its checkpoint is written.
   void on_epoch(std::function<void(const EpochReport&)> callback);
+  // Adds a metric of validation data and of evaluate(), for reports and, as "val_NAME", for early
+  // stopping and schedules. Error(mismatch) where a metric of that name is there already.
+  void add_metric(OwnMetric metric);
 
   // Tries every file and folder that fit() writes, as it does itself at first. Error(io) for one
-  // that cannot be written, Error(mismatch) for a checkpoint or records of another run that would
-  // be replaced. Leaves nothing behind.
+  // that cannot be written, Error(exists) for a checkpoint or records of another run that would be
+  // replaced. Leaves nothing behind.
   void try_outputs() const;
 
   // Restores the checkpoint of the options; the next fit() continues from there. Error(mismatch)

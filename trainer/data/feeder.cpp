@@ -89,7 +89,7 @@ class Assignment {
       if (input != inputs_[i].name) continue;
       const ColumnRef column = find_column(columns_, array);
       if (column == nullptr) {
-        fail(ErrorCode::mismatch, "there is no array ", quoted(array), describe(part_));
+        fail(ErrorCode::not_found, "there is no array ", quoted(array), describe(part_));
       }
       choose(i, column);
     }

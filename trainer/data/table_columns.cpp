@@ -43,7 +43,7 @@ void name_features(std::span<const std::string> names, const DatasetOptions& opt
   for (const std::string& name : options.features) {
     const auto at = find(names, name);
     if (!at) {
-      fail(ErrorCode::mismatch, "there is no column ", quoted(name),
+      fail(ErrorCode::not_found, "there is no column ", quoted(name),
            ", which the model was trained with; the file has: ", list_of(names));
     }
     if (at == positions.target) {
@@ -64,7 +64,7 @@ void name_features(std::span<const std::string> names, const DatasetOptions& opt
 std::size_t require_column(std::span<const std::string> names, const std::string& name,
                            const char* option) {
   if (const auto found = find(names, name)) return *found;
-  fail(ErrorCode::mismatch, "there is no column ", quoted(name), " (", option,
+  fail(ErrorCode::not_found, "there is no column ", quoted(name), " (", option,
        "); the file has: ", list_of(names));
 }
 

@@ -22,6 +22,10 @@ std::vector<std::string> target_inputs(const Model& model, std::size_t algorithm
 // among them before.
 bool add_confusion(Scoring& scoring, bool wanted);
 
+// Error(mismatch) for a metric without a name or functions, or whose name something else has.
+void require_new(const Model& model, const TrainerOptions& options,
+                 std::span<const OwnMetric> others, const OwnMetric& metric);
+
 // Gives `use` the feeds of one batch after the other, in order, a short last one only where the
 // inputs ask for no batch size. Returns the rows.
 std::uint64_t for_each_batch(Feeder& feeder, std::uint64_t batch_size,
@@ -32,9 +36,9 @@ std::uint64_t for_each_batch(Feeder& feeder, std::uint64_t batch_size,
 class Validator {
  public:
   // Evaluates the first batch, so that data that does not fit is found before any training.
-  // constants: fed with every batch.
+  // constants: fed with every batch. own: must outlive it.
   Validator(const Model& model, const Dataset& data, const TrainerOptions& options,
-            const NamedValues& constants);
+            const NamedValues& constants, std::span<const OwnMetric> own);
 
   // Names of what run() returns; empty when there is nothing to compute.
   const std::vector<std::string>& names() const noexcept { return names_; }
@@ -43,6 +47,7 @@ class Validator {
 
  private:
   void add_scores(const Model& model, const Dataset& data, const TrainerOptions& options);
+  void add_own(const Model& model);
   bool is_computed() const;
   void try_first_batch(const Model& model);
   Results evaluate(const Model& model, std::span<const NamedValue> batch);
@@ -50,6 +55,7 @@ class Validator {
   std::size_t algorithm_;
   std::uint64_t batch_size_;
   NamedValues constants_;
+  std::span<const OwnMetric> own_;
   Feeder feeder_;
   std::vector<std::string> metrics_;  // outputs of the algorithm
   std::optional<Scoring> scoring_;

@@ -85,7 +85,7 @@ FitRun::FitRun(Session& session, const Dataset& training, const Dataset& validat
   prepare_schedule();
   if (options_.averaged) require_averages(*session.model);
   if (!validation.empty()) {
-    validator_.emplace(*session.model, validation, options_, constants_);
+    validator_.emplace(*session.model, validation, options_, constants_, session.metrics);
     if (validator_->names().empty()) validator_.reset();
   }
   std::vector<std::string> names;
@@ -213,7 +213,7 @@ bool FitRun::run_steps() {
     step_report_.rows = cursor.position;
     state_.sums.mean(step_report_.mean);
     records_->step(step_report_, session_.model->steps());
-    if (session_.on_step && !session_.on_step(step_report_)) session_.stop = true;
+    if (!session_.tell(step_report_)) session_.stop = true;
     if (options_.checkpoint_every != 0 && step_report_.step % options_.checkpoint_every == 0) {
       save();
     }
@@ -273,7 +273,7 @@ void FitRun::train_step() {
     const std::string found = ModelAccess::nonfinite(model);
     if (found.empty()) throw;
     diverged_ = true;
-    fail(ErrorCode::mismatch, "in epoch ", state_.cursor.epoch + 1, ", step ",
+    fail(ErrorCode::not_finite, "in epoch ", state_.cursor.epoch + 1, ", step ",
          step_report_.step + 1, ", ", found, "; nothing was saved since the last checkpoint");
   }
 }
@@ -318,7 +318,7 @@ void FitRun::finish_epoch(double seconds) {
   Best plateau = state_.plateau;
   if (plateau_) plateau_->judge(epoch, plateau);
   records_->epoch(epoch, worst_.errors());
-  if (session_.on_epoch) session_.on_epoch(epoch);
+  for (const auto& callback : session_.on_epoch) callback(epoch);
   // Only now: what a callback throws leaves the epoch unfinished.
   state_.best = best;
   state_.plateau = plateau;

@@ -55,8 +55,16 @@ struct Session {
   bool restored = false;  // from a checkpoint, and not trained since
   PosixFileSystem files;
   LockFile lock;  // of the checkpoint
-  std::function<bool(const StepReport&)> on_step;
-  std::function<void(const EpochReport&)> on_epoch;
+  // Told of each step; whether the run goes on.
+  bool tell(const StepReport& report) const {
+    bool goes_on = true;
+    for (const auto& callback : on_step) goes_on = callback(report) && goes_on;
+    return goes_on;
+  }
+
+  std::vector<std::function<bool(const StepReport&)>> on_step;
+  std::vector<std::function<void(const EpochReport&)>> on_epoch;
+  std::vector<OwnMetric> metrics;
   std::atomic<bool> stop = false;
 };
 

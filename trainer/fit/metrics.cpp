@@ -35,7 +35,7 @@ double Metrics::operator[](std::string_view name) const {
   if (const double* value = find(name)) return *value;
   std::string names;
   for (const auto& one : values_) names += (names.empty() ? "" : ", ") + quoted(one.first);
-  fail(ErrorCode::mismatch, "there is no metric ", quoted(name),
+  fail(ErrorCode::not_found, "there is no metric ", quoted(name),
        "; there are: ", names.empty() ? "none" : names);
 }
 

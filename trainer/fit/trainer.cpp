@@ -17,6 +17,8 @@
 namespace ondine {
 namespace {
 
+constexpr const char* what = "train the model";
+
 void require_no_model_rate(const Model& model, const TrainerOptions& options) {
   const auto rate = fit::find_model_rate(model, fit::update_algorithm(model, options));
   if (!rate) return;
@@ -79,7 +81,7 @@ struct ONDINE_HIDDEN Trainer::Impl : fit::Session {
 };
 
 Trainer::Trainer(Model& model, TrainerOptions options) {
-  guard_memory("train the model", [&] {
+  guard_memory(what, [&] {
     require_valid(model, options);
     impl_ = std::make_unique<Impl>(model, std::move(options));
     impl_->state.cursor.shuffle_seed = impl_->options.seed;
@@ -91,10 +93,20 @@ Trainer& Trainer::operator=(Trainer&&) noexcept = default;
 Trainer::~Trainer() = default;
 
 void Trainer::on_step(std::function<bool(const StepReport&)> callback) {
-  impl_->on_step = std::move(callback);
+  guard_memory(what, [&] {
+    if (callback) impl_->on_step.push_back(std::move(callback));
+  });
 }
 void Trainer::on_epoch(std::function<void(const EpochReport&)> callback) {
-  impl_->on_epoch = std::move(callback);
+  guard_memory(what, [&] {
+    if (callback) impl_->on_epoch.push_back(std::move(callback));
+  });
+}
+void Trainer::add_metric(OwnMetric metric) {
+  guard_memory(what, [&] {
+    fit::require_new(*impl_->model, impl_->options, impl_->metrics, metric);
+    impl_->metrics.push_back(std::move(metric));
+  });
 }
 
 void Trainer::try_outputs() const {
@@ -107,7 +119,7 @@ void Trainer::try_outputs() const {
     if (!options.checkpoint.empty() && !resumes) {
       std::error_code error;
       if (!options.overwrite && std::filesystem::exists(options.checkpoint, error)) {
-        fail(ErrorCode::mismatch, "checkpoint ", quoted(options.checkpoint.string()),
+        fail(ErrorCode::exists, "checkpoint ", quoted(options.checkpoint.string()),
              " exists; continue it with TrainerOptions::resume (--resume) or replace it with "
              "TrainerOptions::overwrite (--overwrite)");
       }
@@ -136,7 +148,7 @@ RestoreReport Trainer::resume() {
 }
 
 FitReport Trainer::fit(const Dataset& data) {
-  return guard_memory("train the model", [&] {
+  return guard_memory(what, [&] {
     if (impl_->options.resume && !impl_->resumed) resume();
     const TrainerOptions& options = impl_->options;
     if (options.validation_split == 0) return fit(data.train(), data.validation());
@@ -148,7 +160,7 @@ FitReport Trainer::fit(const Dataset& data) {
 }
 
 FitReport Trainer::fit(const Dataset& training, const Dataset& validation) {
-  return guard_memory("train the model", [&] {
+  return guard_memory(what, [&] {
     const TrainerOptions& options = impl_->options;
     if (options.resume && !impl_->resumed) resume();
     impl_->hold_checkpoint();
@@ -193,7 +205,8 @@ Evaluation Trainer::evaluate(const Dataset& data) const {
     const Model& model = *impl_->model;
     fit::require_recorded(data_record(model), data);
     fit::Validator validator(model, data, impl_->options,
-                             fit::constants_of(model, impl_->options, impl_->options.algorithm));
+                             fit::constants_of(model, impl_->options, impl_->options.algorithm),
+                             impl_->metrics);
     if (validator.names().empty()) {
       fail(ErrorCode::mismatch, "the training algorithm computes nothing that can be evaluated");
     }

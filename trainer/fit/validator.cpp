@@ -34,11 +34,25 @@ const Tensor* find(std::span<const NamedValue> values, std::string_view name) {
 
 }  // namespace
 
+void require_new(const Model& model, const TrainerOptions& options,
+                 std::span<const OwnMetric> others, const OwnMetric& metric) {
+  if (metric.name.empty() || !metric.begin || !metric.add || !metric.value) {
+    fail(ErrorCode::mismatch, "a metric needs a name and its three functions");
+  }
+  std::vector<std::string> taken = evaluation_metrics();
+  for (const std::string& name : metric_names(model, options.algorithm)) taken.push_back(name);
+  for (const OwnMetric& one : others) taken.push_back(one.name);
+  if (contains(taken, metric.name)) {
+    fail(ErrorCode::mismatch, "there is a metric ", quoted(metric.name), " already");
+  }
+}
+
 Validator::Validator(const Model& model, const Dataset& data, const TrainerOptions& options,
-                     const NamedValues& constants)
+                     const NamedValues& constants, std::span<const OwnMetric> own)
     : algorithm_(options.algorithm),
       batch_size_(std::max(options.batch_size, evaluation_batch)),
       constants_(constants),
+      own_(own),
       feeder_(make_feeder(data_record(model),
                           without(model.algorithm(options.algorithm).inputs, constants), data,
                           options.map, target_inputs(model, options.algorithm))) {
@@ -48,6 +62,7 @@ Validator::Validator(const Model& model, const Dataset& data, const TrainerOptio
   }
   names_ = fetches_ = metrics_;
   add_scores(model, data, options);
+  add_own(model);
   if (!fetches_.empty()) try_first_batch(model);
 }
 
@@ -69,6 +84,18 @@ void Validator::add_scores(const Model& model, const Dataset& data, const Traine
     return;
   }
   if (!contains(fetches_, scoring_->output)) fetches_.push_back(scoring_->output);
+}
+
+// Metrics of the caller and what they read.
+void Validator::add_own(const Model& model) {
+  for (const OwnMetric& one : own_) {
+    names_.push_back(one.name);
+    std::vector<std::string> read = one.outputs;
+    if (read.empty() && !model.outputs().empty()) read.push_back(model.outputs()[0].name);
+    for (const std::string& name : read) {
+      if (!contains(fetches_, name)) fetches_.push_back(name);
+    }
+  }
 }
 
 // Whether the algorithm computes all the metrics itself.
@@ -106,6 +133,8 @@ void Validator::try_first_batch(const Model& model) {
   if (asked_) fail(ErrorCode::mismatch, problem);
   scoring_.reset();
   fetches_ = metrics_;
+  for (const OwnMetric& one : own_) std::erase(names_, one.name);
+  add_own(model);
 }
 
 Results Validator::evaluate(const Model& model, std::span<const NamedValue> batch) {
@@ -118,6 +147,7 @@ Evaluation Validator::run(const Model& model, WorstErrors* worst) {
   MetricSums sums(metrics_);
   std::optional<Scores> scores;
   if (scoring_) scores.emplace(*scoring_);
+  for (const OwnMetric& one : own_) one.begin();
   Evaluation result;
   result.rows = for_each_batch(feeder_, batch_size_, [&](std::span<const NamedValue> batch) {
     const Results results = evaluate(model, batch);
@@ -125,6 +155,7 @@ Evaluation Validator::run(const Model& model, WorstErrors* worst) {
     for (const std::string& name : metrics_) means.set(name, results.scalar(name));
     const auto rows = static_cast<std::uint64_t>(batch[0].second.tensor().shape()[0]);
     sums.add(means, rows);
+    for (const OwnMetric& one : own_) one.add(results, batch);
     if (!scores) return;
     scores->add(results[scoring_->output].tensor(), batch);
     if (worst != nullptr && shows_errors_) worst->add(scores->last(), scoring_->task, rows, batch);
@@ -132,6 +163,7 @@ Evaluation Validator::run(const Model& model, WorstErrors* worst) {
   Evaluation computed;
   if (scores) scores->write(computed);
   sums.mean(computed.metrics);  // an algorithm's own metric counts
+  for (const OwnMetric& one : own_) computed.metrics.set(one.name, one.value());
   for (const std::string& name : names_) result.metrics.set(name, computed.metrics[name]);
   result.confusion = std::move(computed.confusion);
   return result;

@@ -120,7 +120,7 @@ void require_known(const std::vector<std::string>& names) {
   for (const std::string& name : names) {
     if (name != top_pattern && find(name) != nullptr) continue;
     const std::string guess = nearest(name);
-    fail(ErrorCode::mismatch, "there is no metric ", quoted(name),
+    fail(ErrorCode::not_found, "there is no metric ", quoted(name),
          guess.empty() || guess == name ? "" : "; did you mean " + quoted(guess) + "?",
          " There are: ", names_of({}), " (K is a number)");
   }
