@@ -9,6 +9,7 @@
 #include <catch2/catch.hpp>
 
 #include <ondine/error.h>
+#include <ondine/value.h>
 
 #include "core/budget.h"
 #include "tests/support/resident_bytes.h"

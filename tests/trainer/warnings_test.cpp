@@ -235,3 +235,24 @@ TEST_CASE("a training model takes the batch that its inputs have, whatever outpu
   }
   CHECK(first == Approx(sum / 12));
 }
+
+TEST_CASE("a warning callback hears what is known and what calls find later, each once") {
+  // Loading finds that the first is wrong, a call the second.
+  ModelDef def = linear(floats("x", {named("N"), std::int64_t{2}}),
+                        floats("y", {std::int64_t{1}, std::int64_t{3}}));
+  def.graph.value_infos = {floats("h", {std::int64_t{1}})};
+  Model model = Model::load(encode(def));
+  std::vector<std::string> heard;
+  model.set_warning_callback([&](const std::string& warning) {
+    heard.push_back(warning);
+    CHECK(model.warnings().size() == heard.size());
+  });
+  REQUIRE(heard.size() == 1);
+  model.infer({{"x", iota({5, 2})}});
+  model.infer({{"x", iota({5, 2})}});
+  REQUIRE(heard.size() == 2);
+  CHECK(heard == model.warnings());
+  model.set_warning_callback({});
+  model.infer({{"x", iota({6, 2})}});
+  CHECK(heard.size() == 2);
+}

@@ -154,7 +154,7 @@ void require_log_folder(const LogFolderOptions& options) {
   if (!options.resumed_at && !options.replace) {
     for (const auto& entry : std::filesystem::directory_iterator(options.folder, error)) {
       if (!is_own(entry.path())) continue;
-      fail(ErrorCode::mismatch, "folder ", quoted(options.folder.string()),
+      fail(ErrorCode::exists, "folder ", quoted(options.folder.string()),
            " has records of another run (", quoted(entry.path().filename().string()),
            "); continue it with TrainerOptions::resume (--resume), replace them with "
            "TrainerOptions::overwrite (--overwrite) or name another folder");

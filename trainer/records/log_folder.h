@@ -15,7 +15,7 @@ struct LogFolderOptions {
   std::optional<std::uint64_t> resumed_at;  // the model's steps
 };
 
-// Error(mismatch) when the folder has records of another run and they may not be replaced, and
+// Error(exists) when the folder has records of another run and they may not be replaced, and
 // Error(io) when it cannot be made.
 void require_log_folder(const LogFolderOptions& options);
 
