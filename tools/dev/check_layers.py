@@ -20,6 +20,7 @@ MODULES = {
     "proto": ["core", "graph"],
     "checkpoints": ["core"],
     "trainer": ["core", "graph", "autodiff", "kernels", "proto", "checkpoints"],
+    "bindings": [],
     "tools": [],
     "examples": [],
 }
@@ -31,9 +32,10 @@ WALLS = {
     r"(jpeglib|jerror|png|tiffio|openjpeg)\.h|webp/": r"kernels/image/codecs/[^/]*\.cpp$",
     r"(sndfile|samplerate)\.h": r"trainer/data/audio/[^/]*\.cpp$",
     r"re2/": r"kernels/text/[^/]*\.cpp$",
+    r"dlpack/": r"(bindings/c/[^/]*\.cpp|tests/.*)$",
     r"zlib\.h": r"trainer/data/[^/]*\.cpp$",
     r"CLI/": r"tools/ondine/.*$",
-    r"nlohmann/": r"((checkpoints|graph/record)/[^/]*\.cpp|(tools/ondine|tests|bench)/.*)$",
+    r"nlohmann/": r"((bindings/c|checkpoints|graph/record)/[^/]*\.cpp|(tools/ondine|tests|bench)/.*)$",
 }
 # Entries of the metadata are read and written in one place.
 ENTRY = re.compile(

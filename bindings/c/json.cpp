@@ -1,0 +1,229 @@
+#include "bindings/c/json.h"
+
+#include <nlohmann/json.hpp>
+
+#include <cmath>
+
+namespace ondine::c {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Bytes that are no UTF-8 become the sign for a character that could not be read.
+std::string text_of(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+// Numbers that are not finite are texts: JSON has none.
+Json number(double value) {
+  if (std::isfinite(value)) return value;
+  return std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
+}
+
+Json number(const std::optional<double>& value) { return value ? number(*value) : Json(); }
+
+Json metrics(const Metrics& metrics) {
+  Json result = Json::object();
+  for (const auto& [name, value] : metrics) result[name] = number(value);
+  return result;
+}
+
+Json dims(const Shape& shape) {
+  Json result = Json::array();
+  for (const std::int64_t dim : shape) result.push_back(dim);
+  return result;
+}
+
+Json ports(const std::vector<PortInfo>& ports) {
+  Json result = Json::array();
+  for (const PortInfo& port : ports) {
+    Json one{{"name", port.name}, {"type", port.type}, {"dtype", static_cast<int>(port.dtype)}};
+    one["dims"] = port.dims ? Json(*port.dims) : Json();
+    one["has_default"] = port.has_default;
+    result.push_back(std::move(one));
+  }
+  return result;
+}
+
+Json confusion(const std::optional<ConfusionMatrix>& matrix) {
+  if (!matrix) return {};
+  Json rows = Json::array();
+  for (std::size_t label = 0; label < matrix->classes; ++label) {
+    Json row = Json::array();
+    for (std::size_t predicted = 0; predicted < matrix->classes; ++predicted) {
+      row.push_back(matrix->count(label, predicted));
+    }
+    rows.push_back(std::move(row));
+  }
+  return {{"counts", std::move(rows)}, {"names", matrix->names}};
+}
+
+Json epoch(const EpochReport& report) {
+  Json result{{"epoch", report.epoch},
+              {"epochs", report.epochs},
+              {"steps", report.steps},
+              {"rows", report.rows},
+              {"seconds", report.seconds}};
+  result["learning_rate"] = number(report.learning_rate);
+  result["training"] = metrics(report.training);
+  result["validation"] = metrics(report.validation);
+  result["best"] = report.best;
+  result["confusion"] = confusion(report.confusion);
+  result["data_wait"] = number(report.data_wait);
+  return result;
+}
+
+}  // namespace
+
+std::string model_json(const Model& model) {
+  Json algorithms = Json::array();
+  for (std::size_t i = 0; i < model.algorithm_count(); ++i) {
+    const AlgorithmInfo info = model.algorithm(i);
+    algorithms.push_back({{"inputs", ports(info.inputs)},
+                          {"outputs", ports(info.outputs)},
+                          {"updates", info.updates}});
+  }
+  Json state = Json::array();
+  for (const StateInfo& info : model.state()) {
+    state.push_back({{"name", info.name},
+                     {"role", to_string(info.role)},
+                     {"dtype", static_cast<int>(info.dtype)},
+                     {"dims", dims(info.shape)}});
+  }
+  Json metadata = Json::object();
+  for (const auto& [name, text] : model.metadata()) metadata[name] = text;
+  Json result{{"inputs", ports(model.inputs())}, {"outputs", ports(model.outputs())}};
+  result["algorithms"] = std::move(algorithms);
+  result["state"] = std::move(state);
+  result["metadata"] = std::move(metadata);
+  result["classes"] = class_names(model);
+  result["schedule"] = model_schedule(model);
+  result["warnings"] = model.warnings();
+  result["seed"] = model.seed();
+  result["steps"] = model.steps();
+  return text_of(result);
+}
+
+std::string prepare_json(const PrepareReport& report) {
+  Json parameters = Json::array();
+  for (const ParameterInfo& info : report.parameters) {
+    parameters.push_back({{"name", info.name},
+                          {"dims", dims(info.shape)},
+                          {"trained", info.trained},
+                          {"reason", info.reason}});
+  }
+  Json quantized = Json::array();
+  for (const QuantizedWeight& one : report.quantized) {
+    quantized.push_back({{"name", one.name},
+                         {"bytes_before", one.bytes_before},
+                         {"bytes_after", one.bytes_after},
+                         {"error", number(one.error)}});
+  }
+  return text_of({{"loss", report.loss},
+                  {"prediction", report.prediction},
+                  {"prediction_reason", report.prediction_reason},
+                  {"trained", report.trained},
+                  {"frozen", report.frozen},
+                  {"parameters", std::move(parameters)},
+                  {"masters", report.masters},
+                  {"loss_scale_reason", report.loss_scale_reason},
+                  {"head", report.head},
+                  {"cut", report.cut},
+                  {"init_reason", report.init_reason},
+                  {"quantized", std::move(quantized)},
+                  {"quantized_layers", report.quantized_layers},
+                  {"schedule", report.schedule},
+                  {"notes", report.notes},
+                  {"warnings", report.warnings}});
+}
+
+std::string restore_json(const RestoreReport& report) {
+  Json properties = Json::object();
+  for (const auto& [name, property] : report.properties) {
+    std::visit([&, &key = name](const auto& value) { properties[key] = value; }, property);
+  }
+  return text_of({{"file", report.file.string()},
+                  {"note", report.note},
+                  {"epoch", report.cursor.epoch},
+                  {"position", report.cursor.position},
+                  {"shuffle_seed", report.cursor.shuffle_seed},
+                  {"properties", std::move(properties)}});
+}
+
+std::string weights_json(const WeightReport& report) {
+  return text_of(
+      {{"assigned", report.assigned}, {"missing", report.missing}, {"unknown", report.unknown}});
+}
+
+std::string plan_json(const PlanInfo& plan) {
+  return text_of({{"arena_bytes", plan.arena_bytes},
+                  {"constant_bytes", plan.constant_bytes},
+                  {"state_bytes", plan.state_bytes},
+                  {"nodes", plan.nodes}});
+}
+
+std::string profile_json(const std::vector<ProfileEntry>& entries) {
+  Json result = Json::array();
+  for (const ProfileEntry& one : entries) {
+    result.push_back({{"op", one.op}, {"calls", one.calls}, {"seconds", one.seconds}});
+  }
+  return text_of(result);
+}
+
+std::string texts_json(const std::vector<std::string>& texts) { return text_of(Json(texts)); }
+
+std::string dataset_json(const Dataset& dataset) {
+  Json result{{"rows", dataset.rows()},
+              {"validation_rows", dataset.validation().rows()},
+              {"columns", ports(dataset.columns())},
+              {"target", dataset.target()},
+              {"classes", dataset.classes()},
+              {"class_counts", dataset.class_counts()},
+              {"sample_rate", dataset.sample_rate()},
+              {"skipped", dataset.skipped()},
+              {"notes", dataset.notes()}};
+  return text_of(result);
+}
+
+std::string step_json(const StepReport& report) {
+  return text_of({{"epoch", report.epoch},
+                  {"epochs", report.epochs},
+                  {"step", report.step},
+                  {"rows", report.rows},
+                  {"epoch_rows", report.epoch_rows},
+                  {"learning_rate", number(report.learning_rate)},
+                  {"last", metrics(report.last)},
+                  {"mean", metrics(report.mean)}});
+}
+
+std::string epoch_json(const EpochReport& report) { return text_of(epoch(report)); }
+
+std::string fit_json(const FitReport& report) {
+  Json result{{"reason", to_string(report.reason)},
+              {"epochs", report.epochs},
+              {"already_finished", report.already_finished},
+              {"best_epoch", report.best_epoch}};
+  result["best_value"] = number(report.best_value);
+  result["restored_best"] = report.restored_best;
+  result["last"] = report.last ? epoch(*report.last) : Json();
+  result["record_note"] = report.record_note;
+  return text_of(result);
+}
+
+std::string evaluation_json(const Evaluation& evaluation) {
+  Json worst = Json::array();
+  for (const WrongPrediction& one : evaluation.worst) {
+    worst.push_back({{"row", one.row},
+                     {"label", one.label},
+                     {"predicted", one.predicted},
+                     {"label_probability", number(one.label_probability)},
+                     {"predicted_probability", number(one.predicted_probability)}});
+  }
+  Json result{{"metrics", metrics(evaluation.metrics)}, {"rows", evaluation.rows}};
+  result["note"] = evaluation.note;
+  result["confusion"] = confusion(evaluation.confusion);
+  result["worst"] = std::move(worst);
+  return text_of(result);
+}
+
+}  // namespace ondine::c

@@ -1,0 +1,28 @@
+// Reports as JSON; docs/c.md describes them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <ondine/dataset.h>
+#include <ondine/model.h>
+#include <ondine/prepare.h>
+#include <ondine/trainer.h>
+#include <ondine/weights.h>
+
+namespace ondine::c {
+
+std::string model_json(const Model& model);
+std::string prepare_json(const PrepareReport& report);
+std::string restore_json(const RestoreReport& report);
+std::string weights_json(const WeightReport& report);
+std::string plan_json(const PlanInfo& plan);
+std::string profile_json(const std::vector<ProfileEntry>& entries);
+std::string texts_json(const std::vector<std::string>& texts);
+std::string dataset_json(const Dataset& dataset);
+std::string step_json(const StepReport& report);
+std::string epoch_json(const EpochReport& report);
+std::string fit_json(const FitReport& report);
+std::string evaluation_json(const Evaluation& evaluation);
+
+}  // namespace ondine::c

@@ -1,0 +1,108 @@
+/* Data sets, the training loop and evaluation in C. Included by <ondine/c.h>, which states what
+   holds for all functions. */
+#ifndef ONDINE_C_TRAINER_H
+#define ONDINE_C_TRAINER_H
+
+#include <ondine/c.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- data ---- */
+
+/* What data is opened for. */
+enum ondine_data_use {
+  ONDINE_FOR_TRAINING = 0,
+  ONDINE_FOR_EVALUATION = 1,
+  ONDINE_FOR_INFERENCE = 2 /* targets are not read, so that they may be missing */
+};
+
+/* Files and folders (docs/data.md). `model`: data is read as this model takes it; may be NULL.
+   `use`: an ondine_data_use, for data with a model. `options`: group data. */
+ONDINE_C_API ondine_error* ondine_dataset_open(const char* const* places, const ondine_model* model,
+                                               int use, const ondine_option* options,
+                                               ondine_dataset** dataset);
+/* Tensors whose first axis counts rows; they are shared, not copied. `validation` may be NULL. */
+ONDINE_C_API ondine_error* ondine_dataset_from_values(const ondine_values* training,
+                                                      const ondine_values* validation,
+                                                      const ondine_option* options,
+                                                      ondine_dataset** dataset);
+/* Rows, columns, classes, notes, ...: JSON, data description. */
+ONDINE_C_API ondine_error* ondine_dataset_describe(const ondine_dataset* dataset, char** json);
+ONDINE_C_API ondine_error* ondine_dataset_rows(const ondine_dataset* dataset, uint64_t* rows);
+/* The training part without the validation part; the validation part, which may be empty. */
+ONDINE_C_API ondine_error* ondine_dataset_training(const ondine_dataset* dataset,
+                                                   ondine_dataset** part);
+ONDINE_C_API ondine_error* ondine_dataset_validation(const ondine_dataset* dataset,
+                                                     ondine_dataset** part);
+/* The training part in two: `fraction` of the rows are the second's. */
+ONDINE_C_API ondine_error* ondine_dataset_split(const ondine_dataset* dataset, double fraction,
+                                                uint64_t seed, ondine_dataset** first,
+                                                ondine_dataset** second);
+ONDINE_C_API void ondine_dataset_free(ondine_dataset* dataset);
+
+/* The training part in batches of `size` rows, in an order that follows from seed and epoch; with
+   `shuffle` 0 in that of the data. `model`: batches are feeds for its training algorithm
+   `algorithm`, or with -1 for inference; NULL: every column as it is stored. */
+ONDINE_C_API ondine_error* ondine_batches_new(const ondine_dataset* dataset, uint64_t size,
+                                              uint64_t seed, uint64_t epoch, int shuffle,
+                                              const ondine_model* model, int64_t algorithm,
+                                              ondine_batches** batches);
+ONDINE_C_API ondine_error* ondine_batches_count(const ondine_batches* batches, uint64_t* count);
+/* The next batch, a copy that is the caller's; NULL after the last one. */
+ONDINE_C_API ondine_error* ondine_batches_next(ondine_batches* batches, ondine_values** batch);
+ONDINE_C_API void ondine_batches_free(ondine_batches* batches);
+
+/* ---- training ---- */
+
+/* `report`: JSON, step report or epoch report. Not 0 ends the run after this step or epoch. */
+typedef int (*ondine_report_callback)(void* user, const char* report);
+
+/* A metric of validation data that the caller computes: for each evaluation begin(), add() with the
+   outputs and the feeds of every batch, and value(). add() and value() return not 0 to fail. */
+typedef struct ondine_metric {
+  const char* name;
+  void (*begin)(void* user);
+  int (*add)(void* user, const ondine_values* outputs, const ondine_values* batch);
+  int (*value)(void* user, double* value);
+  const char* const* outputs; /* that add() reads; NULL: the first of the main graph */
+} ondine_metric;
+
+/* Keeps the model, which nothing else may train meanwhile. `options`: group train. */
+ONDINE_C_API ondine_error* ondine_trainer_new(ondine_model* model, const ondine_option* options,
+                                              ondine_trainer** trainer);
+/* Each call adds a callback. They may call functions of const models and
+   ondine_model_set_learning_rate. */
+ONDINE_C_API ondine_error* ondine_trainer_on_step(ondine_trainer* trainer,
+                                                  ondine_report_callback callback, void* user);
+ONDINE_C_API ondine_error* ondine_trainer_on_epoch(ondine_trainer* trainer,
+                                                   ondine_report_callback callback, void* user);
+/* Early stopping and schedules know the metric as "val_NAME". The struct is copied. */
+ONDINE_C_API ondine_error* ondine_trainer_add_metric(ondine_trainer* trainer,
+                                                     const ondine_metric* metric, void* user);
+/* Restores the checkpoint of the options. `report` may be NULL: JSON, restore report. */
+ONDINE_C_API ondine_error* ondine_trainer_resume(ondine_trainer* trainer, char** report);
+/* Trains until all epochs are done or something stops the run. `validation` may be NULL: the
+   validation part of `training`, or what the options set apart. `report` may be NULL: JSON, fit
+   report. */
+ONDINE_C_API ondine_error* ondine_trainer_fit(ondine_trainer* trainer,
+                                              const ondine_dataset* training,
+                                              const ondine_dataset* validation, char** report);
+/* Loss and metrics of the training part of a data set, as of validation: JSON, evaluation. */
+ONDINE_C_API ondine_error* ondine_trainer_evaluate(ondine_trainer* trainer,
+                                                   const ondine_dataset* dataset, char** json);
+/* Also from other threads and callbacks: a run ends before its next step, saves and returns. */
+ONDINE_C_API ondine_error* ondine_trainer_request_stop(ondine_trainer* trainer);
+ONDINE_C_API void ondine_trainer_free(ondine_trainer* trainer);
+
+/* Compares an output of the model with the labels of the data: JSON, evaluation. `options`: group
+   evaluate. */
+ONDINE_C_API ondine_error* ondine_evaluate(const ondine_model* model, const ondine_dataset* dataset,
+                                           const ondine_option* options, char** json);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
