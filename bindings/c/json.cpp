@@ -45,6 +45,20 @@ Json ports(const std::vector<PortInfo>& ports) {
   return result;
 }
 
+const char* word(StopReason reason) noexcept {
+  switch (reason) {
+    case StopReason::completed:
+      return "completed";
+    case StopReason::early_stopping:
+      return "early_stopping";
+    case StopReason::time_limit:
+      return "time_limit";
+    case StopReason::requested:
+      break;
+  }
+  return "requested";
+}
+
 Json confusion(const std::optional<ConfusionMatrix>& matrix) {
   if (!matrix) return {};
   Json rows = Json::array();
@@ -199,7 +213,7 @@ std::string step_json(const StepReport& report) {
 std::string epoch_json(const EpochReport& report) { return text_of(epoch(report)); }
 
 std::string fit_json(const FitReport& report) {
-  Json result{{"reason", to_string(report.reason)},
+  Json result{{"reason", word(report.reason)},
               {"epochs", report.epochs},
               {"already_finished", report.already_finished},
               {"best_epoch", report.best_epoch}};

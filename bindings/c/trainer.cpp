@@ -57,7 +57,9 @@ OwnMetric metric_of(const ondine_metric& given, void* user) {
 TrainerOptions options_of(const Model& model, const ondine_option* given) {
   const std::vector<PortInfo> inputs =
       model.algorithm_count() == 0 ? std::vector<PortInfo>() : model.algorithm(0).inputs;
-  return trainer_options(options_in(given), inputs);
+  TrainerOptions result = trainer_options(options_in(given), inputs);
+  result.seed = model.seed();
+  return result;
 }
 
 }  // namespace

@@ -69,7 +69,9 @@ typedef struct ondine_metric {
   const char* const* outputs; /* that add() reads; NULL: the first of the main graph */
 } ondine_metric;
 
-/* Keeps the model, which nothing else may train meanwhile. `options`: group train. */
+/* Keeps the model, which nothing else may train meanwhile. `options`: group train. The order of
+   rows and the split follow from the seed of the model: option seed of loading, or of
+   ondine_model_initialize. */
 ONDINE_C_API ondine_error* ondine_trainer_new(ondine_model* model, const ondine_option* options,
                                               ondine_trainer** trainer);
 /* Each call adds a callback. They may call functions of const models and

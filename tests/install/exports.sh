@@ -8,7 +8,7 @@ work=$2
 here=$(cd "$(dirname "$0")" && pwd)
 mkdir -p "$work"
 nm --dynamic --defined-only --demangle --format=posix "$library" |
-  sed -E 's/ [A-Za-z] [0-9a-f]+( [0-9a-f]+)?$//' | LC_ALL=C sort -u >"$work/exports.txt"
+  sed -E 's/ [A-Za-z] [0-9a-f]+( [0-9a-f]+)?$//; s/@@ONDINE_CXX$//; /^ONDINE_[A-Z0-9_]+(@@.*)?$/d' | LC_ALL=C sort -u >"$work/exports.txt"
 if [ -n "${ONDINE_UPDATE_DOCS:-}" ]; then
   cp "$work/exports.txt" "$here/exports.txt"
 fi
@@ -17,6 +17,12 @@ if ! diff -u "$here/exports.txt" "$work/exports.txt"; then
     "ONDINE_UPDATE_DOCS=1 writes the list anew" >&2
   exit 1
 fi
+# What <ondine/c.h> declares and what is exported are the same.
+sed -n 's/^\(ondine_[a-z0-9_]*\)@@ONDINE_C_[0-9]*$/\1/p' "$work/exports.txt" >"$work/exported_c.txt"
+cat "$here"/../../include/ondine/c*.h | tr '\n' ' ' |
+  grep -oE 'ONDINE_C_API [a-z_ *]*ondine_[a-z0-9_]*\(' | sed -E 's/.*[ *](ondine_[a-z0-9_]*)\(/\1/' |
+  LC_ALL=C sort >"$work/declared_c.txt"
+diff -u "$work/declared_c.txt" "$work/exported_c.txt"
 "${CXX:-c++}" -std=c++20 -I"$here/../../include" "$here/consumer/main.cpp" "$library" \
   -o "$work/consumer"
 LD_LIBRARY_PATH=$(dirname "$library") "$work/consumer"
