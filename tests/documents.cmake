@@ -1,29 +1,31 @@
-# The documents' code: the README's programs compile and run, the operator of
-# docs/adding-an-operator.md compiles.
+# The documents' code: the README's programs compile and run, the program of docs/c.md and the
+# operator of docs/adding-an-operator.md compile.
 
-# ondine_cpp_blocks(document prefix out): writes each ```cpp block of a document to
-# prefix_1.cpp, prefix_2.cpp, ... and lists these files in `out`.
-function(ondine_cpp_blocks document prefix out)
+# ondine_code_blocks(language document prefix out): writes each ```language block of a document to
+# prefix_1.language, prefix_2.language, ... and lists these files in `out`.
+function(ondine_code_blocks language document prefix out)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${document})
   file(READ ${document} _rest)
   set(_files)
   set(_number 0)
-  while(_rest MATCHES "```cpp\n")
-    string(FIND "${_rest}" "```cpp\n" _begin)
-    math(EXPR _begin "${_begin} + 7")
+  set(_mark "```${language}\n")
+  string(LENGTH "${_mark}" _length)
+  while(_rest MATCHES "${_mark}")
+    string(FIND "${_rest}" "${_mark}" _begin)
+    math(EXPR _begin "${_begin} + ${_length}")
     string(SUBSTRING "${_rest}" ${_begin} -1 _rest)
     string(FIND "${_rest}" "```" _end)
     string(SUBSTRING "${_rest}" 0 ${_end} _code)
     math(EXPR _end "${_end} + 3")
     string(SUBSTRING "${_rest}" ${_end} -1 _rest)
     math(EXPR _number "${_number} + 1")
-    file(CONFIGURE OUTPUT ${prefix}_${_number}.cpp CONTENT "${_code}" @ONLY)
-    list(APPEND _files ${prefix}_${_number}.cpp)
+    file(CONFIGURE OUTPUT ${prefix}_${_number}.${language} CONTENT "${_code}" @ONLY)
+    list(APPEND _files ${prefix}_${_number}.${language})
   endwhile()
   set(${out} ${_files} PARENT_SCOPE)
 endfunction()
 
-ondine_cpp_blocks(${PROJECT_SOURCE_DIR}/README.md ${CMAKE_CURRENT_BINARY_DIR}/readme_example
+ondine_code_blocks(cpp ${PROJECT_SOURCE_DIR}/README.md ${CMAKE_CURRENT_BINARY_DIR}/readme_example
   _programs)
 foreach(_file IN LISTS _programs)
   get_filename_component(_name ${_file} NAME_WE)
@@ -31,7 +33,17 @@ foreach(_file IN LISTS _programs)
   target_link_libraries(${_name} PRIVATE ondine)
 endforeach()
 
-ondine_cpp_blocks(${PROJECT_SOURCE_DIR}/docs/adding-an-operator.md
+ondine_code_blocks(c ${PROJECT_SOURCE_DIR}/docs/c.md ${CMAKE_CURRENT_BINARY_DIR}/c_example
+  _programs)
+foreach(_file IN LISTS _programs)
+  get_filename_component(_name ${_file} NAME_WE)
+  add_executable(${_name} ${_file})
+  set_target_properties(${_name} PROPERTIES C_STANDARD 99 C_EXTENSIONS OFF)
+  target_compile_options(${_name} PRIVATE -Wall -Wextra -pedantic -Werror)
+  target_link_libraries(${_name} PRIVATE ondine)
+endforeach()
+
+ondine_code_blocks(cpp ${PROJECT_SOURCE_DIR}/docs/adding-an-operator.md
   ${CMAKE_CURRENT_BINARY_DIR}/document_operator _operator)
 add_library(document_operator OBJECT ${_operator})
 target_include_directories(document_operator PRIVATE ${PROJECT_SOURCE_DIR}

@@ -11,7 +11,7 @@ LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 MENTION = re.compile(r"\b(?:docs|examples)/[\w/-]+\.md\b")
 NAMED = re.compile(r"`(?:[a-z_]+/)+[\w*.-]+\.(?:h|cpp|cmake|inc|py|sh|json|svg)\b")
 SOURCES = {".h", ".cpp", ".cmake", ".py", ".sh", ".txt", ".in"}
-FOLDERS = ("autodiff", "bench", "checkpoints", "cmake", "conformance", "core", "docs", "examples",
+FOLDERS = ("autodiff", "bench", "bindings", "checkpoints", "cmake", "conformance", "core", "docs", "examples",
            "graph", "include", "kernels", "proto", "scripts", "tests", "tools", "trainer")
 
 
