@@ -47,7 +47,7 @@ typedef struct ondine_trainer ondine_trainer;
 typedef struct ondine_cancel ondine_cancel;
 struct DLManagedTensor; /* of <dlpack/dlpack.h> */
 
-/* An option by its name in docs/options.md, for example {"learning-rate", "1e-3"}. */
+/* An option by its name (ondine_options_json), for example {"learning-rate", "1e-3"}. */
 typedef struct ondine_option {
   const char* name;
   const char* value;

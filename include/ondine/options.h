@@ -20,8 +20,6 @@
 
 namespace ondine {
 
-inline constexpr ErrorCode invalid_option_code = static_cast<ErrorCode>(8);  // TEMPORARY
-
 enum class OptionKind : std::uint8_t {
   flag,      // "true" or "false"
   integer,   // "12"

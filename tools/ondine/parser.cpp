@@ -264,7 +264,7 @@ int Parser::run(int argc, char** argv) {
   } catch (const WrongUsage& error) {
     return report_wrong_usage(error.what());
   } catch (const Error& error) {
-    if (error.code() != invalid_option_code) throw;
+    if (error.code() != ErrorCode::invalid_option) throw;
     return report_wrong_usage(error.message());
   }
   try {
@@ -272,7 +272,7 @@ int Parser::run(int argc, char** argv) {
   } catch (const WrongUsage& error) {
     std::cerr << error.what() << "\nRun with --help for more information.\n";
   } catch (const Error& error) {
-    if (error.code() != invalid_option_code) throw;
+    if (error.code() != ErrorCode::invalid_option) throw;
     std::cerr << error.what() << "\nRun with --help for more information.\n";
   }
   return wrong_usage;

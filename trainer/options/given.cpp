@@ -73,9 +73,9 @@ std::string checked(const OptionInfo& option, const std::string& name, const std
       const auto& choices = option.choices;
       if (std::find(choices.begin(), choices.end(), word) != choices.end()) return word;
       const std::string near = nearest_name(word, choices);
-      throw Error(invalid_option_code, name + " needs " + alternatives(choices) + ", found '" +
-                                           printable(text) + "'" +
-                                           (near.empty() ? "" : "; did you mean " + near + "?"));
+      throw Error(ErrorCode::invalid_option,
+                  name + " needs " + alternatives(choices) + ", found '" + printable(text) + "'" +
+                      (near.empty() ? "" : "; did you mean " + near + "?"));
     }
     case OptionKind::bytes:
       if (!bytes(text)) refuse(name, "a size such as 4096, 512M or 2GiB", text);
@@ -105,7 +105,7 @@ GivenOptions::GivenOptions(std::span<const OptionInfo> table, const OptionValues
       std::vector<std::string> names;
       for (const OptionInfo& one : table) names.push_back(one.name);
       const std::string near = nearest_name(name, names);
-      throw Error(invalid_option_code,
+      throw Error(ErrorCode::invalid_option,
                   "'" + printable(name) + "' is no option of " + to_string(table.front().group) +
                       (near.empty() ? "" : "; did you mean " + spelled(near, spelling) + "?"));
     }
@@ -158,9 +158,10 @@ void GivenOptions::refuse_without_effect(const OptionInfo& option) const {
     if (chosen.empty()) chosen = value;
   }
   const std::string name = spelled(option.name, spelling_);
-  throw Error(invalid_option_code, chosen.empty() ? name + " needs " + alternatives(alternative)
-                                                  : name + " does not apply to " + chosen +
-                                                        "; use " + alternatives(alternative));
+  throw Error(ErrorCode::invalid_option,
+              chosen.empty()
+                  ? name + " needs " + alternatives(alternative)
+                  : name + " does not apply to " + chosen + "; use " + alternatives(alternative));
 }
 
 void GivenOptions::check_effects() const {
@@ -174,7 +175,8 @@ void GivenOptions::check_effects() const {
     }
     for (const std::string& other : option.excludes) {
       if (!holds({other})) continue;
-      throw Error(invalid_option_code, given->option() + " excludes " + spelled(other, spelling_));
+      throw Error(ErrorCode::invalid_option,
+                  given->option() + " excludes " + spelled(other, spelling_));
     }
   }
 }

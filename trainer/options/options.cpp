@@ -33,8 +33,9 @@ void require_one_loss(const OptionValues& values, OptionSpelling spelling) {
     return name == "loss" || name == "loss-model";
   });
   if (has_loss) return;
-  throw Error(invalid_option_code, "prepare needs one of " + options::spelled("loss", spelling) +
-                                       " and " + options::spelled("loss-model", spelling));
+  throw Error(ErrorCode::invalid_option, "prepare needs one of " +
+                                             options::spelled("loss", spelling) + " and " +
+                                             options::spelled("loss-model", spelling));
 }
 
 }  // namespace

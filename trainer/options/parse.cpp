@@ -60,8 +60,8 @@ std::optional<Number> whole_text(std::string_view text) {
 }  // namespace
 
 void refuse(std::string_view option, std::string_view needed, std::string_view found) {
-  throw Error(invalid_option_code, std::string(option) + " needs " + std::string(needed) +
-                                       ", found '" + printable(found) + "'");
+  throw Error(ErrorCode::invalid_option, std::string(option) + " needs " + std::string(needed) +
+                                             ", found '" + printable(found) + "'");
 }
 
 std::string spelled(std::string_view name, OptionSpelling spelling) {

@@ -71,7 +71,7 @@ std::pair<std::string, double> pattern_and_number(const std::string& text,
   const auto value =
       at == std::string::npos ? std::optional<double>() : number(text.substr(at + 1));
   if (at == 0 || !value) {
-    throw Error(invalid_option_code, option + " needs PATTERN=NUMBER, found " + text);
+    throw Error(ErrorCode::invalid_option, option + " needs PATTERN=NUMBER, found " + text);
   }
   return {text.substr(0, at), *value};
 }
@@ -87,7 +87,8 @@ void add_starts(PrepareTarget& to, const Given& given) {
   for (const std::string& text : given.texts()) {
     const auto [pattern, step] = pattern_and_number(text, given.option());
     if (!(step >= 0 && step < 1e15) || std::trunc(step) != step) {
-      throw Error(invalid_option_code, given.option() + " needs PATTERN=STEPS, found " + text);
+      throw Error(ErrorCode::invalid_option,
+                  given.option() + " needs PATTERN=STEPS, found " + text);
     }
     to.options.rate_groups.push_back({pattern, 1, static_cast<std::uint64_t>(step)});
   }
@@ -102,7 +103,7 @@ void set_loss_scale(PrepareTarget& to, const Given& given) {
   } else if (const auto scale = number(text)) {
     to.options.loss_scale = StaticLossScale{static_cast<float>(*scale)};
   } else {
-    throw Error(invalid_option_code,
+    throw Error(ErrorCode::invalid_option,
                 given.option() + " needs dynamic, none or a number, found " + text);
   }
 }
