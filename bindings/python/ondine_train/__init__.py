@@ -1,0 +1,59 @@
+"""Ondine: trains ONNX models on the device.
+
+    import ondine_train as ondine
+    model = ondine.prepare("net.onnx", loss="softmax-cross-entropy", optimizer="adamw")
+    loss = model.train_step({"image": x, "label": y})["loss"]
+    model.export("tuned.onnx")
+"""
+
+from . import errors
+from ._ondine import version as _version
+from .data import Dataset
+from .errors import (
+    CancelledError,
+    CorruptError,
+    Error,
+    ExistsError,
+    InternalError,
+    InvalidModelError,
+    InvalidOptionError,
+    IoError,
+    LimitError,
+    MismatchError,
+    NotFiniteError,
+    NotFoundError,
+    UnsupportedError,
+)
+from .model import Model, Port, check, load, prepare
+from .options import table as options
+from .trainer import History, Trainer, evaluate, has_checkpoint
+
+__version__: str = _version()
+
+__all__ = [
+    "CancelledError",
+    "CorruptError",
+    "Dataset",
+    "Error",
+    "ExistsError",
+    "History",
+    "InternalError",
+    "InvalidModelError",
+    "InvalidOptionError",
+    "IoError",
+    "LimitError",
+    "MismatchError",
+    "Model",
+    "NotFiniteError",
+    "NotFoundError",
+    "Port",
+    "Trainer",
+    "UnsupportedError",
+    "check",
+    "errors",
+    "evaluate",
+    "has_checkpoint",
+    "load",
+    "options",
+    "prepare",
+]

@@ -1,0 +1,120 @@
+"""Data sets."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any, Iterable, Iterator, Optional, Union
+
+import numpy as np
+
+from . import _ondine
+from .feeds import Feeds, convert
+from .model import Model, Place
+from .options import Option, documented, to_pairs
+
+_USES = {"training": 0, "evaluation": 1, "inference": 2}
+
+
+class Dataset:
+    """Named columns with an entry for each row: a training and possibly a validation part."""
+
+    def __init__(self, handle: _ondine.Dataset) -> None:
+        self._handle = handle
+
+    @staticmethod
+    @documented("data")
+    def open(
+        places: Union[Place, Iterable[Place]],
+        model: Optional[Model] = None,
+        use: str = "training",
+        **options: Option,
+    ) -> Dataset:
+        """Opens files and folders: images in a folder per class, CSV, .npz, IDX, texts, recordings.
+
+        `model`: the data is read as this model takes it. `use`: training, evaluation or inference.
+        """
+        if use not in _USES:
+            raise ValueError(f"use is one of {', '.join(_USES)}, not {use!r}")
+        paths = [places] if isinstance(places, (str, os.PathLike)) else list(places)
+        address = 0 if model is None else model._handle.address
+        handle = _ondine.open_dataset(
+            [os.fspath(path) for path in paths], address, _USES[use], to_pairs(options)
+        )
+        return Dataset(handle)
+
+    @staticmethod
+    @documented("data")
+    def from_arrays(
+        training: Feeds,
+        validation: Optional[Feeds] = None,
+        *,
+        copy: bool = False,
+        **options: Option,
+    ) -> Dataset:
+        """Arrays whose first axis counts rows; they are shared and must not change."""
+        rows = convert(training, {}, copy)
+        others = convert(validation or {}, {}, copy)
+        return Dataset(_ondine.dataset_from_arrays(rows, others, to_pairs(options)))
+
+    @staticmethod
+    @documented("data")
+    def from_rows(rows: Iterable[Feeds], **options: Option) -> Dataset:
+        """Rows from any iterable of dictionaries, which are copied into arrays at once."""
+        columns: dict[str, list[Any]] = {}
+        count = 0
+        for row in rows:
+            if count and set(row) != set(columns):
+                raise ValueError(f"row {count} has the columns {sorted(row)}, the first one "
+                                 f"{sorted(columns)}")  # fmt: skip
+            for name, value in row.items():
+                columns.setdefault(name, []).append(np.asarray(value))
+            count += 1
+        if count == 0:
+            raise ValueError("there are no rows")
+        arrays = {name: np.stack(values) for name, values in columns.items()}
+        return Dataset(_ondine.dataset_from_arrays(convert(arrays, {}, False), {}, to_pairs(options)))
+
+    def describe(self) -> dict[str, Any]:
+        """The data description of docs/c.md."""
+        description: dict[str, Any] = json.loads(self._handle.describe())
+        return description
+
+    def __len__(self) -> int:
+        return int(self._handle.rows())
+
+    @property
+    def classes(self) -> list[str]:
+        return list(self.describe()["classes"])
+
+    @property
+    def training(self) -> Dataset:
+        return Dataset(self._handle.training())
+
+    @property
+    def validation(self) -> Dataset:
+        return Dataset(self._handle.validation())
+
+    def split(self, fraction: float, seed: int = 0) -> tuple[Dataset, Dataset]:
+        """The training part in two; `fraction` of the rows are the second's."""
+        first, second = self._handle.split(fraction, seed)
+        return Dataset(first), Dataset(second)
+
+    def batches(
+        self,
+        size: int = 32,
+        *,
+        model: Optional[Model] = None,
+        algorithm: int = 0,
+        seed: int = 0,
+        epoch: int = 0,
+        shuffle: bool = True,
+    ) -> Iterator[dict[str, Any]]:
+        """The training part in batches, as feeds for `model` if one is given; -1: for infer()."""
+        address = 0 if model is None else model._handle.address
+        batches = self._handle.batches(size, seed, epoch, shuffle, address, algorithm)
+        while (batch := batches.next()) is not None:
+            yield batch
+
+    def __repr__(self) -> str:
+        return f"<ondine_train.Dataset, {len(self)} rows>"

@@ -1,0 +1,21 @@
+#include "calls.h"
+
+namespace ondine::python {
+
+void check(ondine_error* error) {
+  if (error == nullptr) return;
+  const int code = ondine_error_code(error);
+  const std::string message = ondine_error_message(error);
+  const std::string reason = ondine_error_reason(error);
+  nb::list context;
+  for (size_t i = 0; ondine_error_context(error, i) != nullptr; ++i) {
+    context.append(ondine_error_context(error, i));
+  }
+  ondine_error_free(error);
+  const nb::object make = nb::module_::import_("ondine_train.errors").attr("make_error");
+  const nb::object made = make(code, ondine_code_name(code), message, reason, context);
+  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(made.ptr())), made.ptr());
+  throw nb::python_error();
+}
+
+}  // namespace ondine::python
