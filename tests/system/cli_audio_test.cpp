@@ -86,7 +86,7 @@ TEST_CASE("recordings that do not fit are named") {
   shop.refuse(train, "tones/low/broken.wav");
   CHECK_THAT(shop.succeed(train + "--skip-broken").err,
              Contains("1 broken recordings are left out") && Contains("broken.wav"));
-  shop.refuse("prepare net.onnx -o t.onnx --loss mse --preprocess rate=8000", "mel=BANDS");
+  shop.misuse("prepare net.onnx -o t.onnx --loss mse --preprocess rate=8000", "mel=BANDS");
 }
 
 TEST_CASE("recordings of another rate than the model's are resampled to it, also all of them") {

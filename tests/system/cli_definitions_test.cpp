@@ -2,7 +2,9 @@
 // what.
 #include <catch2/catch.hpp>
 #include <fstream>
+#include <iterator>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 
@@ -65,7 +67,7 @@ TEST_CASE("every command has its options, with their types, choices and defaults
     CHECK(options.contains(line));
   }
   CHECK(count > 280);
-  CHECK(pages.size() == 18);
+  CHECK(pages.size() == 19);
 }
 
 TEST_CASE("a manual page has a title, a synopsis with the arguments, help and examples") {
@@ -115,17 +117,18 @@ TEST_CASE("bash completes commands, options, choices and files") {
 TEST_CASE("zsh and fish are told values, choices and what may be repeated") {
   const Workshop shop;
   const std::string zsh = shop.succeed("completion zsh").out;
-  CHECK_THAT(zsh, Contains("    'lower:Write a training step as an inference model of standard "
-                           "operators'\n") &&
-                      Contains("    lower)\n      _arguments \\\n        '--output[Inference model "
-                               "to write]:TEXT:_files' \\\n        '-o[Inference model to "
-                               "write]:TEXT:_files' \\\n") &&
-                      Contains("'--precision[Of products\\: float32, or bf16 to round their "
-                               "factors where the processor can]:TEXT:(bf16 float32)'") &&
-                      Contains("'--tie[Train parameters as one that PyTorch'\\''s exporter merged "
-                               "because they were equal]'") &&
-                      Contains("'*--input[NAME=FILE; repeat for each input]:TEXT:_files'") &&
-                      Contains(" \\\n        '*:file:_files'\n      ;;\n"));
+  CHECK_THAT(zsh,
+             Contains("    'lower:Write a training step as an inference model of standard "
+                      "operators'\n") &&
+                 Contains("    lower)\n      _arguments \\\n        '--output[Inference model "
+                          "to write]:TEXT:_files' \\\n        '-o[Inference model to "
+                          "write]:TEXT:_files' \\\n") &&
+                 Contains("'--precision[Precision of products\\: float32, or bf16 to round their "
+                          "factors if the processor can]:float32|bf16:(float32 bf16)'") &&
+                 Contains("'--tie[Train parameters as one that PyTorch'\\''s exporter merged "
+                          "because they were equal]'") &&
+                 Contains("'*--input[NAME=FILE; repeat for each input]:TEXT:_files'") &&
+                 Contains(" \\\n        '*:file:_files'\n      ;;\n"));
   const std::string fish = shop.succeed("completion fish").out;
   CHECK_THAT(
       fish,
@@ -134,7 +137,7 @@ TEST_CASE("zsh and fish are told values, choices and what may be repeated") {
           Contains("complete -c ondine -n '__fish_seen_subcommand_from lower' -l output -s o -r -d "
                    "'Inference model to write'\n") &&
           Contains("complete -c ondine -n '__fish_seen_subcommand_from info' -l json -d '") &&
-          Contains(" -l precision -r -f -a 'bf16 float32' -d 'Of products: "));
+          Contains(" -l precision -r -f -a 'float32 bf16' -d 'Precision of products: "));
 }
 
 TEST_CASE("arguments that contradict each other or lack another are wrong usage") {
@@ -149,9 +152,9 @@ TEST_CASE("arguments that contradict each other or lack another are wrong usage"
   const std::vector<Row> rows{
       {"prepare net.onnx -o t.onnx", "prepare needs one of --loss and --loss-model"},
       {"prepare net.onnx -o t.onnx --loss softmax-cross-entropy --ignore-index 1.5",
-       "--ignore-index needs an integer"},
+       "--ignore-index needs a whole number, found '1.5'"},
       {"prepare net.onnx -o t.onnx --loss softmax-cross-entropy --ignore-index 1e16",
-       "--ignore-index needs an integer"},
+       "--ignore-index needs a whole number, found '1e16'"},
       {prepare + "--lr-scale fc1", "--lr-scale needs PATTERN=NUMBER, found fc1"},
       {prepare + "--lr-scale =2", "--lr-scale needs PATTERN=NUMBER, found =2"},
       {prepare + "--lr-scale fc1=2x", "--lr-scale needs PATTERN=NUMBER, found fc1=2x"},
@@ -161,11 +164,10 @@ TEST_CASE("arguments that contradict each other or lack another are wrong usage"
       {prepare + "--unfreeze-at fc1=1e15", "--unfreeze-at needs PATTERN=STEPS, found fc1=1e15"},
       {prepare + "--loss-scale much", "--loss-scale needs dynamic, none or a number, found much"},
       {prepare + "--loss-scale 2x", "--loss-scale needs dynamic, none or a number, found 2x"},
-      {prepare + "--ema 0.9 --swa", "--ema excludes --swa"},
+      {prepare + "--ema 0.9 --swa", "--swa excludes --ema"},
       {prepare + "--accumulate 0", "--accumulate"},
-      {prepare + "--class-weights 1,b",
-       "--class-weights needs numbers with commas between them, "
-       "or balanced; found 1,b"},
+      {"prepare net.onnx -o t.onnx --loss focal --class-weights 1,b",
+       "--class-weights needs numbers with commas between them, or balanced, found '1,b'"},
       {prepare + "--class-weights balanced", "--class-weights balanced needs --data"},
       {prepare + "--data data", "prepare reads --data for --class-weights balanced only"},
       {prepare + "--class-weights balanced --seed 1", "--seed requires --data"},
@@ -176,7 +178,8 @@ TEST_CASE("arguments that contradict each other or lack another are wrong usage"
       {train + "--seeds 2 --log-dir l", "--seeds compares runs and writes no files"},
       {train + "--seeds 2 --report r.html", "--seeds compares runs and writes no files"},
       {train + "--seeds 2 --metrics m.jsonl", "--seeds compares runs and writes no files"},
-      {train + "--metrics a.jsonl --metrics b.jsonl", "--metrics names two files"},
+      {train + "--metrics a.jsonl --metrics b.jsonl",
+       "--metrics and --metrics-file name two files"},
       {train + "--threads 0", "--threads"},
       {train + "--threads 1025", "--threads"},
       {"infer net.onnx --prompt a --input x=x.npy", "infer takes --input, --data or --prompt"},
@@ -215,48 +218,49 @@ TEST_CASE("arguments that do not say what they must are refused with what was fo
   const std::string train = "train train.onnx --data data --batch-size 7 --epochs 1 ";
   ondine::save_array(shop / "x.npy", ondine::Tensor(ondine::DType::float32, {1, 4}));
   const auto refuse = [&](const std::string& arguments, const std::string& message) {
-    INFO(arguments);
-    const Result result = shop.run(arguments);
-    CHECK(result.exit_code == 1);
-    CHECK_THAT(result.err, Contains(message));
+    shop.refuse(arguments, message);
   };
-  refuse(train + "--metrics a,,b", "--metrics needs NAME,NAME,..., found 'a,,b'");
-  refuse(train + "--set learning_rate=0.1x", "--set needs a number, found '0.1x'");
-  refuse(train + "--set learning_rate=x", "--set needs a number, found 'x'");
-  refuse(train + "--set learning_rate", "--set needs NAME=VALUE, found 'learning_rate'");
-  refuse(train + "--set learning_rate=", "--set needs NAME=VALUE, found 'learning_rate='");
-  refuse(train + "--set =1", "--set needs NAME=VALUE, found '=1'");
-  refuse(train + "--map x", "--map needs NAME=VALUE, found 'x'");
+  const auto misuse = [&](const std::string& arguments, const std::string& message) {
+    shop.misuse(arguments, message);
+  };
+  misuse(train + "--metrics a,,b", "--metrics needs NAME,NAME,..., found 'a,,b'");
+  misuse(train + "--set learning_rate=0.1x", "--set needs a number, found '0.1x'");
+  misuse(train + "--set learning_rate=x", "--set needs a number, found 'x'");
+  misuse(train + "--set learning_rate", "--set needs NAME=VALUE, found 'learning_rate'");
+  misuse(train + "--set learning_rate=", "--set needs NAME=VALUE, found 'learning_rate='");
+  misuse(train + "--set =1", "--set needs NAME=VALUE, found '=1'");
+  misuse(train + "--map x", "--map needs NAME=VALUE, found 'x'");
   refuse(train + "--metrics none/m.jsonl", "cannot write 'none/m.jsonl'");
   refuse(train + "-o none/o.onnx", "cannot write 'none/o.onnx'");
   refuse(train + "--report none/r.html", "cannot write 'none/r.html'");
-  refuse(train + "--schedule cosine --plateau-patience 2",
-         "--plateau-patience does not apply to this --schedule");
-  refuse(train + "--schedule cosine --plateau-monitor loss",
-         "--plateau-monitor does not apply to this --schedule");
-  refuse(train + "--schedule plateau --power 2", "--power does not apply to this --schedule");
-  refuse(train + "--augment scale=1", "--augment scale needs two factors, LOW:HIGH, found '1'");
-  refuse(train + "--augment flip=1", "--augment flip needs no value, found '1'");
-  refuse(train + "--augment flip,flip", "--augment needs flip once, found 'flip,flip'");
-  refuse(train + "--augment crop=1.5", "--augment crop needs an integer, found '1.5'");
-  refuse(train + "--augment crop=1e10", "--augment crop needs an integer, found '1e10'");
-  refuse(train + "--augment noise=a", "--augment noise needs numbers, found 'a'");
-  refuse(train + "--augment wrong=1", "--augment needs settings among color, crop, cutout");
+  misuse(train + "--schedule cosine --plateau-patience 2",
+         "--plateau-patience does not apply to cosine; use --schedule plateau");
+  misuse(train + "--schedule cosine --plateau-monitor loss",
+         "--plateau-monitor does not apply to cosine; use --schedule plateau");
+  misuse(train + "--schedule plateau --power 2",
+         "--power does not apply to plateau; use --schedule polynomial");
+  misuse(train + "--augment scale=1", "--augment scale needs two factors, LOW:HIGH, found '1'");
+  misuse(train + "--augment flip=1", "--augment flip needs no value, found '1'");
+  misuse(train + "--augment flip,flip", "--augment needs flip once, found 'flip,flip'");
+  misuse(train + "--augment crop=1.5", "--augment crop needs an integer, found '1.5'");
+  misuse(train + "--augment crop=1e10", "--augment crop needs an integer, found '1e10'");
+  misuse(train + "--augment noise=a", "--augment noise needs numbers, found 'a'");
+  misuse(train + "--augment wrong=1", "--augment needs settings among color, crop, cutout");
   refuse(train + "--write-config none/job.toml", "cannot write 'none/job.toml'");
-  refuse(prepare + "--cut fc1 ", "--cut needs --head CLASSES");
-  refuse(prepare + "--preprocess type=none",
+  misuse(prepare + "--cut fc1 ", "--cut needs --head");
+  misuse(prepare + "--preprocess type=none",
          "--preprocess type needs a type such as uint8, found 'none'");
-  refuse(prepare + "--preprocess layout=chw",
+  misuse(prepare + "--preprocess layout=chw",
          "--preprocess layout needs nhwc or nchw, found 'chw'");
-  refuse(prepare + "--preprocess resize=3", "--preprocess resize needs HEIGHTxWIDTH, found '3'");
-  refuse(prepare + "--preprocess resize=3x", "--preprocess resize needs HEIGHTxWIDTH, found '3x'");
-  refuse(prepare + "--preprocess resize=0x3",
+  misuse(prepare + "--preprocess resize=3", "--preprocess resize needs HEIGHTxWIDTH, found '3'");
+  misuse(prepare + "--preprocess resize=3x", "--preprocess resize needs HEIGHTxWIDTH, found '3x'");
+  misuse(prepare + "--preprocess resize=0x3",
          "--preprocess resize needs HEIGHTxWIDTH, found '0x3'");
-  refuse(prepare + "--preprocess resize=3x0",
+  misuse(prepare + "--preprocess resize=3x0",
          "--preprocess resize needs HEIGHTxWIDTH, found '3x0'");
-  refuse(prepare + "--preprocess scale=1/x", "--preprocess scale needs numbers, found '1/x'");
-  refuse(prepare + "--preprocess mean=1:", "--preprocess mean needs numbers, found ''");
-  refuse(prepare + "--preprocess hop=160",
+  misuse(prepare + "--preprocess scale=1/x", "--preprocess scale needs numbers, found '1/x'");
+  misuse(prepare + "--preprocess mean=1:", "--preprocess mean needs numbers, found ''");
+  misuse(prepare + "--preprocess hop=160",
          "--preprocess needs mel=BANDS with the settings of a spectrogram, found 'hop=160'");
   refuse("infer net.onnx --input x.npy", "--input needs NAME=VALUE, found 'x.npy'");
   refuse("infer net.onnx --input x=x.npy -o net.onnx/y", "net.onnx/y");
@@ -271,4 +275,24 @@ TEST_CASE("arguments that do not say what they must are refused with what was fo
          "input 'x' must be a tensor(float)[N, 4], not of shape [2]");
   refuse("verify none", "no folder 'none'");
   refuse("verify net.onnx", "no folder 'net.onnx'");
+}
+
+TEST_CASE("the page of options is what the table says") {
+  const Workshop shop;
+  std::ifstream file(ondine::test::source_folder() / "docs/options.md");
+  const std::string page((std::istreambuf_iterator<char>(file)), {});
+  // ondine options > docs/options.md
+  CHECK(page == shop.succeed("options").out);
+  const auto table = nlohmann::json::parse(shop.succeed("options --json").out);
+  CHECK(table.size() == 6);
+  CHECK(table.at("train").at(0).at("name") == "epochs");
+}
+
+TEST_CASE("the help hides rare options, which --help-all shows") {
+  const Workshop shop;
+  CHECK_THAT(shop.succeed("train --help").out,
+             !Contains("--class-axis") && Contains(" rare options: ondine train --help-all\n") &&
+                 Contains("Early stopping:\n"));
+  CHECK_THAT(shop.succeed("train --help-all").out, Contains("--class-axis AXIS"));
+  shop.misuse("prepare net.onnx -o t.onnx --loss nul", "; did you mean nll?");
 }

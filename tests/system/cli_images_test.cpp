@@ -68,11 +68,11 @@ TEST_CASE("broken images and wrong settings are named") {
   shop.refuse(train_arguments, "photos/dark/broken.bmp");
   const auto skipped = shop.succeed(std::string(train_arguments) + " --skip-broken");
   CHECK_THAT(skipped.err, Contains("1 broken images are left out") && Contains("broken.bmp"));
-  shop.refuse("train train.onnx --data photos --epochs 1 --batch-size 4 --augment flop",
+  shop.misuse("train train.onnx --data photos --epochs 1 --batch-size 4 --augment flop",
               "--augment needs settings among color, crop");
-  shop.refuse("train train.onnx --data photos --epochs 1 --batch-size 4 --augment scale=1",
+  shop.misuse("train train.onnx --data photos --epochs 1 --batch-size 4 --augment scale=1",
               "--augment scale needs two factors");
-  shop.refuse("prepare net.onnx -o t.onnx --loss mse --preprocess resize=4",
+  shop.misuse("prepare net.onnx -o t.onnx --loss mse --preprocess resize=4",
               "--preprocess resize needs HEIGHTxWIDTH");
-  shop.refuse("prepare net.onnx -o t.onnx --loss mse --preprocess scale=1/x", "numbers");
+  shop.misuse("prepare net.onnx -o t.onnx --loss mse --preprocess scale=1/x", "numbers");
 }

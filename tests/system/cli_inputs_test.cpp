@@ -126,7 +126,7 @@ TEST_CASE("train needs no data for an algorithm without inputs") {
   CHECK(shop.succeed("infer counted.onnx").out == "y  float[2]  -4 -5\n");
 }
 
-TEST_CASE("train needs data for inputs, and a batch size for data") {
+TEST_CASE("train needs data for inputs, and takes one epoch in batches of 32 rows") {
   const Workshop shop;
   shop.succeed(
       "prepare net.onnx -o train.onnx --loss softmax-cross-entropy --optimizer adam "
@@ -134,9 +134,12 @@ TEST_CASE("train needs data for inputs, and a batch size for data") {
   const Result none = shop.run("train train.onnx --epochs 1 --batch-size 2");
   CHECK(none.exit_code == 2);
   CHECK_THAT(none.err, Catch::Contains("--data is required: the training algorithm has the input"));
-  const Result size = shop.run("train train.onnx --epochs 1 --data x_train.npy y_train.npy");
-  CHECK(size.exit_code == 2);
-  CHECK_THAT(size.err, Catch::Contains("--batch-size is required with --data"));
+  // One epoch of batches of 32 rows unless options say otherwise.
+  const Result run = shop.succeed("train train.onnx --data data --checkpoint run.ckpt");
+  CHECK_THAT(run.out, Catch::Contains("epoch 1/1"));
+  CHECK_THAT(shop.read("run.ckpt.toml"), Catch::Contains("# epochs = 1\n") &&
+                                             Catch::Contains("# batch-size = 32\n") &&
+                                             Catch::Contains("checkpoint = \"run.ckpt\"\n"));
 }
 
 TEST_CASE("files that are no models are named for what they are") {

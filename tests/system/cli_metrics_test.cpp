@@ -35,7 +35,7 @@ TEST_CASE("eval prints the metrics asked for, as text and as JSON") {
   CHECK_THAT(json, Contains("\"confusion_matrix\":[[") && Contains("\"top2\":"));
   shop.refuse(eval + "--metrics acuracy", "did you mean 'accuracy'");
   shop.refuse(eval + "--metrics rmse", "softmax-cross-entropy");
-  shop.refuse(eval + "--metrics accuracy,,f1", "NAME,NAME");
+  shop.misuse(eval + "--metrics accuracy,,f1", "NAME,NAME");
   CHECK(shop.succeed(eval + "--class-axis -1").out == usual);
   shop.refuse(eval + "--class-axis 2", "axis 2");
 }

@@ -84,8 +84,8 @@ TEST_CASE("a run whose rate is 0 reports the loss and the accuracy of plain infe
   CHECK(line["validation_loss"].get<double>() == Approx(validation.loss).epsilon(1e-5));
   CHECK(line["validation_accuracy"].get<double>() == Approx(validation.accuracy).epsilon(1e-5));
   CHECK(score_of(shop, "same.onnx", "test").loss == validation.loss);
-  shop.refuse(train + "--epochs 1 --set learning_rate=", "--set");
-  shop.refuse(train + "--epochs 1 --set learning_rate=fast", "'fast'");
+  shop.misuse(train + "--epochs 1 --set learning_rate=", "--set");
+  shop.misuse(train + "--epochs 1 --set learning_rate=fast", "'fast'");
 }
 
 TEST_CASE("validation data of its own takes the place of that of the training data") {
@@ -221,7 +221,7 @@ TEST_CASE("a time limit has a unit, and ends the run when it is over") {
     CHECK_THAT(shop.succeed(run + time).out, Contains("epoch 2/2") && !Contains("time limit"));
   }
   for (const char* time : {"0", "-1s", "5y", "s", "soon", "1e300h", "10mm"}) {
-    shop.refuse(run + time, "--max-time needs a time like 90s, 10m or 1.5h");
+    shop.misuse(run + time, "--max-time needs a time such as 90s, 10m or 1.5h");
   }
 }
 

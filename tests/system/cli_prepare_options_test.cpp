@@ -145,10 +145,10 @@ TEST_CASE("an option of prepare that would change nothing is wrong usage") {
     std::string message;
   };
   for (const Case& one :
-       {Case{"--loss mse --momentum 0.9",
-             "--momentum does not apply to sgd; use --optimizer momentum or nesterov"},
-        {"--loss mse --optimizer adam --momentum 0.9",
-         "--momentum does not apply to adam; use --optimizer momentum or nesterov"},
+       {Case{"--loss mse --optimizer adam --momentum 0.9",
+             "--momentum does not apply to adam; use --optimizer sgd, momentum or nesterov"},
+        {"--loss mse --optimizer adagrad --momentum 0.9",
+         "--momentum does not apply to adagrad; use --optimizer sgd, momentum or nesterov"},
         {"--loss mse --optimizer momentum --beta1 0.9",
          "--beta1 does not apply to momentum; use --optimizer adam or adamw"},
         {"--loss mse --optimizer adagrad --beta2 0.9",
@@ -167,8 +167,8 @@ TEST_CASE("an option of prepare that would change nothing is wrong usage") {
         {"--loss kl --soft-labels", "--soft-labels does not apply to kl"},
         {"--loss mse --no-accuracy",
          "--no-accuracy does not apply to mse; use --loss softmax-cross-entropy, nll, kl or focal"},
-        {"--loss-model net.onnx --huber-delta 2", "--huber-delta does not apply to a loss model"},
-        {"--loss mse --average-from 3", "--average-from needs averages of parameters"}}) {
+        {"--loss-model net.onnx --huber-delta 2", "--huber-delta needs --loss huber"},
+        {"--loss mse --average-from 3", "--average-from needs --ema or --swa"}}) {
     CAPTURE(one.options);
     const auto result = shop.run("prepare net.onnx -o t.onnx " + one.options);
     CHECK(result.exit_code == 2);
@@ -177,9 +177,9 @@ TEST_CASE("an option of prepare that would change nothing is wrong usage") {
   }
   for (const char* epsilon : {"0", "-1e-8", "nan", "inf"}) {
     CAPTURE(epsilon);
-    shop.refuse(
+    shop.misuse(
         "prepare net.onnx -o t.onnx --loss mse --optimizer adam --epsilon " + std::string(epsilon),
-        "epsilon must be a positive number");
+        "--epsilon needs a number above 0, found '" + std::string(epsilon) + "'");
   }
 }
 
@@ -187,12 +187,16 @@ TEST_CASE("numbers that an option does not take are refused in a short sentence"
   const Workshop shop;
   shop.succeed("prepare net.onnx -o t.onnx --loss mse");
   for (const auto& [arguments, message] :
-       {std::pair<std::string, std::string>{"train t.onnx --data . --epochs 1 --batch-size 0",
-                                            "--batch-size needs a number above 0\n"},
+       {std::pair<std::string, std::string>{
+            "train t.onnx --data . --epochs 1 --batch-size 0",
+            "--batch-size needs a whole number from 1 on, found '0'\n"},
         {"bench t.onnx --batch -3", "--batch needs a number above 0\n"},
-        {"infer net.onnx --deadline nan", "--deadline needs a number above 0\n"},
-        {"bench t.onnx --threads 0", "--threads needs a whole number from 1 to 1024\n"},
-        {"bench t.onnx --threads 5000", "--threads needs a whole number from 1 to 1024\n"}}) {
+        {"infer net.onnx --deadline nan",
+         "--deadline needs a time such as 90s, 10m or 1.5h, found 'nan'\n"},
+        {"bench t.onnx --threads 0",
+         "--threads needs auto or a whole number from 1 to 1024, found '0'\n"},
+        {"bench t.onnx --threads 5000",
+         "--threads needs auto or a whole number from 1 to 1024, found '5000'\n"}}) {
     const auto result = shop.run(arguments);
     CHECK(result.exit_code == 2);
     CHECK_THAT(result.err, Catch::StartsWith(message));

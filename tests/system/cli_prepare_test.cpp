@@ -103,7 +103,7 @@ TEST_CASE("prepare puts a new head, or says why it does not") {
   CHECK_THAT(out, Catch::Contains("head    '") && Catch::Contains("head.weight"));
   CHECK_THAT(shop.succeed("info t.onnx").out, Catch::Contains("5"));
   shop.refuse(prepare + "--head 5 --cut nothing", "'nothing'");
-  shop.refuse(prepare + "--cut x", "--head");
+  shop.misuse(prepare + "--cut x", "--head");
   shop.refuse(prepare + "--head 0", "at least one class");
 }
 
@@ -131,5 +131,8 @@ TEST_CASE("prepare stores frozen weights in few bits and says what that costs") 
   shop.succeed("gradcheck t.onnx");
   const Result wrong = shop.run(prepare + "--quantize-frozen int3");
   CHECK(wrong.exit_code == 2);
-  CHECK_THAT(wrong.err, Catch::Contains("int3 not in {bf16,int4,int8,nf4}"));
+  CHECK_THAT(
+      wrong.err,
+      Catch::Contains(
+          "--quantize-frozen needs int8, int4, nf4 or bf16, found 'int3'; did you mean int8?"));
 }

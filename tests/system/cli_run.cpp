@@ -108,6 +108,14 @@ void Workshop::refuse(const std::string& arguments, const std::string& text) con
   CHECK_THAT(result.err, Catch::StartsWith("ondine: "));
 }
 
+void Workshop::misuse(const std::string& arguments, const std::string& text) const {
+  const Result result = run(arguments);
+  INFO(arguments << "\n" << result.out << result.err);
+  CHECK(result.exit_code == 2);
+  CHECK_THAT(result.err, Catch::Contains(text));
+  CHECK_THAT(result.err, Catch::EndsWith("Run with --help for more information.\n"));
+}
+
 std::string Workshop::read(const std::string& name) const { return read_file(folder_ / name); }
 
 void Workshop::write(const std::string& name, const std::string& bytes) const {

@@ -31,6 +31,9 @@ class Workshop {
   Result succeed(const std::string& arguments) const;
   // Fails with exit code 1 and a message on stderr that contains `text`.
   void refuse(const std::string& arguments, const std::string& text) const;
+  // Exit code 2 for an option that is unknown, malformed or without effect; the message has the
+  // text.
+  void misuse(const std::string& arguments, const std::string& text) const;
 
   std::filesystem::path operator/(const std::string& name) const { return folder_ / name; }
   std::string read(const std::string& name) const;

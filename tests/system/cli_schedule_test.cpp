@@ -59,12 +59,13 @@ TEST_CASE("a scheduled run that is resumed ends with the same bits, and needs th
 TEST_CASE("options that the schedule does not have, and numbers that are none, are refused") {
   const Workshop shop;
   shop.succeed(prepare_adam);
-  shop.refuse(train + "--epochs 1 --final-rate 0.1", "--final-rate");
-  shop.refuse(train + "--epochs 1 --schedule cosine --power 2", "--power");
-  shop.refuse(train + "--epochs 1 --schedule one-cycle --step-every 2", "--step-every");
-  shop.refuse(train + "--epochs 1 --schedule cosine --step-factor 2", "--step-factor");
-  shop.refuse(train + "--epochs 1 --schedule cosine --warmup 1", "warm-up");
-  shop.refuse(train + "--epochs 1 --set learning_rate=0.1x", "'0.1x'");
+  shop.misuse(train + "--epochs 1 --final-rate 0.1", "--final-rate");
+  shop.misuse(train + "--epochs 1 --schedule cosine --power 2", "--power");
+  shop.misuse(train + "--epochs 1 --schedule one-cycle --step-every 2", "--step-every");
+  shop.misuse(train + "--epochs 1 --schedule cosine --step-factor 2", "--step-factor");
+  shop.misuse(train + "--epochs 1 --schedule cosine --warmup 1",
+              "--warmup needs a number from 0 and below 1");
+  shop.misuse(train + "--epochs 1 --set learning_rate=0.1x", "'0.1x'");
 }
 
 TEST_CASE("early stopping on the loss of the validation data keeps the best epoch") {
@@ -139,7 +140,7 @@ TEST_CASE("each schedule takes the options that its description names and refuse
       if ((" " + kinds + " ").find(" " + kind + " ") != std::string::npos) {
         shop.succeed(run);
       } else {
-        shop.refuse(run, option.substr(0, option.find(' ')) + " does not apply to this --schedule");
+        shop.misuse(run, option.substr(0, option.find(' ')) + " does not apply to ");
       }
     }
   }
@@ -201,9 +202,9 @@ TEST_CASE("a schedule in a model asks for the steps that it needs") {
   shop.refuse(with + "--schedule cosine", "--schedule-steps");
   shop.refuse(with + "--schedule step --schedule-steps 10", "--epoch-steps");
   CHECK(shop.run(with + "--schedule plateau --schedule-steps 10").exit_code == 2);
-  shop.refuse(with + "--schedule-steps 10", "--schedule-steps needs --schedule");
-  shop.refuse(with + "--epoch-steps 10", "--epoch-steps needs --schedule");
-  shop.refuse(with + "--schedule cosine --power 2 --schedule-steps 9", "--power");
+  shop.misuse(with + "--schedule-steps 10", "--schedule-steps needs --schedule");
+  shop.misuse(with + "--epoch-steps 10", "--epoch-steps needs --schedule");
+  shop.misuse(with + "--schedule cosine --power 2 --schedule-steps 9", "--power");
   CHECK(shop.run(with + "--warmup 0.1 --warmup-steps 3 --schedule-steps 9").exit_code == 2);
   CHECK(shop.run(with + "--schedule cosine --schedule-steps 0").exit_code == 2);
   CHECK_FALSE(std::filesystem::exists(shop / "train.onnx"));

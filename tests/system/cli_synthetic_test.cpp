@@ -125,7 +125,7 @@ TEST_CASE("images keep the size of their file where the model takes any, unless 
   CHECK_THAT(
       shop.succeed(infer + " --image-size 1x2 --image-fit stretch").out,
       Contains("images/a.bmp  0 0.5, 2 0.5, 1 0\n") && !Contains("images/b.bmp  2 1, 0 0, 1 0\n"));
-  shop.refuse(infer + " --image-size 2", "--image-size needs HEIGHTxWIDTH, found '2'");
+  shop.misuse(infer + " --image-size 2", "--image-size needs HEIGHTxWIDTH, found '2'");
 }
 
 TEST_CASE("up to twenty images that are left out are named") {

@@ -52,6 +52,7 @@ std::string count_weights(const ClassWeightOptions& options, const std::string& 
 
 void add_class_weights(Command command, ClassWeightOptions& options,
                        const std::optional<std::chrono::milliseconds>& deadline) {
+  options.is_shared = [command] { return command.is_from_job("--data"); };
   command.heading("Data of --class-weights balanced");
   Option data = add_data_options(command, options.data, deadline);
   command.heading("Data of --class-weights balanced");
@@ -73,7 +74,7 @@ void balance_classes(const ClassWeightOptions& options, const std::string& model
     value = count_weights(options, model);
     is_balanced = true;
   }
-  if (!is_balanced && !options.data.data.empty()) {
+  if (!is_balanced && !options.data.data.empty() && !options.is_shared()) {
     throw WrongUsage("prepare reads --data for --class-weights balanced only");
   }
 }

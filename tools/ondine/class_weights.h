@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,6 +15,8 @@ struct ClassWeightOptions {
   DataOptions data;  // what "balanced" counts
   double validation_split = 0;
   LoadOptions load;  // the seed of the split
+  // Whether the data are those of a job file, where `train` reads them.
+  std::function<bool()> is_shared;
 };
 
 // Adds the data that "balanced" counts. `options` and the deadline of the command must outlive

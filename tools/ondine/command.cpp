@@ -222,9 +222,13 @@ void Command::add_former(const OptionInfo& info, const TakeValue& take) {
 
 Option Command::find(const std::string& name) const { return Option(app_->get_option(name)); }
 
+bool Command::is_from_job(const std::string& name) const {
+  return table_->from_job.contains(name);
+}
+
 void Command::heading(const std::string& text) { app_->option_defaults()->group(text); }
 
-std::string Command::job_text() const {
+std::string Command::job_text(bool with_defaults) const {
   const std::string& own = table_->sections.at(app_);
   std::map<std::string, std::string> sections;
   for (const CLI::Option* option : app_->get_options()) {
@@ -233,12 +237,13 @@ std::string Command::job_text() const {
     const bool is_row = row != table_->rows.end();
     std::vector<std::string> values = option->results();
     if (values.empty()) {
-      if (!is_row || row->second.default_value.empty()) continue;
+      if (!with_defaults || !is_row || row->second.default_value.empty()) continue;
       values = {row->second.default_value};
     }
     const bool is_text =
         is_row ? row->second.kind == OptionKind::text : option->get_type_name().starts_with("TEXT");
     sections[table_->is_data(*option) ? "data" : own] +=
+        (option->count() == 0 ? "# " : "") +
         job_line(key_of(*option), values, option->get_items_expected_max() > 1, is_text);
   }
   std::string text = "# ondine " + app_->get_name() + " --config FILE\n";

@@ -98,10 +98,12 @@ class Command {
   void table(OptionGroup group, OptionValues& values, Names only = {}, Names except = {});
   // An option that was added; `name` is "--name".
   Option find(const std::string& name) const;
+  // Whether the job file has the option, which other commands may be meant to read.
+  bool is_from_job(const std::string& name) const;
   // Options that are added now stand under it in the help.
   void heading(const std::string& text);
-  // After parsing: the options that were given, and defaults, as a job file.
-  std::string job_text() const;
+  // After parsing: the options that were given as a job file, and the defaults of others as comments.
+  std::string job_text(bool with_defaults) const;
   // Adds --config and --write-config: a file in TOML with the other options, which the command line
   // overrides.
   // `section` of the file is that of the command; data has its own.
@@ -168,5 +170,6 @@ void add_differentiate(Parser& parser);
 void add_doctor(Parser& parser);
 void add_completion(Parser& parser);
 void add_manual(Parser& parser);
+void add_options_command(Parser& parser);
 
 }  // namespace ondine::cli

@@ -20,7 +20,8 @@ int run(int argc, char** argv) {
         ondine::cli::add_eval, ondine::cli::add_export, ondine::cli::add_verify,
         ondine::cli::add_bench, ondine::cli::add_gradcheck, ondine::cli::add_doctor,
         ondine::cli::add_lower, ondine::cli::add_differentiate, ondine::cli::add_import_ort,
-        ondine::cli::add_replay, ondine::cli::add_completion, ondine::cli::add_manual}) {
+        ondine::cli::add_replay, ondine::cli::add_completion, ondine::cli::add_manual,
+        ondine::cli::add_options_command}) {
     add(parser);
   }
   return parser.run(argc, argv);

@@ -79,7 +79,7 @@ bool Parser::wrote_job() const {
     const CLI::Option* option = command->get_option_no_throw(write_option);
     if (option == nullptr || option->count() == 0) continue;
     const std::string file = option->results().front();
-    const std::string text = Command(command, table_.get()).job_text();
+    const std::string text = Command(command, table_.get()).job_text(false);
     replace_file(file, [&](std::ostream& out) { out << text; });
     std::cout << "wrote " << file << '\n';
     return true;
@@ -159,7 +159,7 @@ void Parser::read_job(const std::vector<std::string>& arguments) {
     }
     const auto& keys = known->second.keys;
     if (std::find(keys.begin(), keys.end(), item.key) == keys.end()) {
-      refuse_key(file, item, section == "data" ? section : own, keys);
+      refuse_key(file, item, section, keys);
     }
     const auto option = known->second.options.find(item.key);
     if (option == known->second.options.end()) continue;
@@ -168,6 +168,7 @@ void Parser::read_job(const std::vector<std::string>& arguments) {
     if (added.name.starts_with("--")) added.name.erase(0, 2);
     added.parents = {command->get_name()};
     added.inputs = item.values;
+    table_->from_job.insert("--" + added.name);
   }
   app_->config_formatter(std::make_shared<ReadItems>(std::move(items)));
   app_->set_config("--job-file", file)->group("");

@@ -84,7 +84,7 @@ void add_train(Parser& parser) {
   add_load_options(command, options->load);
   add_seed(command, options->load);
   command.takes_job_file("train");
-  options->job_text = [command] { return command.job_text(); };
+  options->job_text = [command] { return command.job_text(true); };
   command.runs([options] { return run(*options); });
 }
 
