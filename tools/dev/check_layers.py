@@ -34,7 +34,8 @@ WALLS = {
     r"re2/": r"kernels/text/[^/]*\.cpp$",
     r"dlpack/": r"(bindings/c/[^/]*\.cpp|tests/.*)$",
     r"zlib\.h": r"trainer/data/[^/]*\.cpp$",
-    r"CLI/": r"tools/ondine/.*$",
+    r"CLI/": r"tools/ondine/(command\.cpp|parser\.cpp|parser_table\.h)$",
+    r"toml\+\+/": r"tools/ondine/job_file\.cpp$",
     r"nlohmann/": r"((bindings/c|checkpoints|graph/record)/[^/]*\.cpp|(tools/ondine|tests|bench)/.*)$",
 }
 # Entries of the metadata are read and written in one place.

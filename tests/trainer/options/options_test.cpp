@@ -34,7 +34,7 @@ std::string refusal(OptionGroup group, const OptionValues& values,
         break;
     }
   } catch (const Error& error) {
-    CHECK(error.code() == invalid_option_code);
+    CHECK(error.code() == ErrorCode::invalid_option);
     return error.message();
   }
   return {};
