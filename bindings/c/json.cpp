@@ -51,6 +51,8 @@ const char* word(StopReason reason) noexcept {
       return "completed";
     case StopReason::early_stopping:
       return "early_stopping";
+    case StopReason::step_limit:
+      return "step_limit";
     case StopReason::time_limit:
       return "time_limit";
     case StopReason::requested:

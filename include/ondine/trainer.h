@@ -101,12 +101,17 @@ struct TrainerOptions {
   std::optional<EarlyStopping> early_stopping = {};
   // The run ends before the first step after this time and can be resumed.
   std::optional<std::chrono::milliseconds> max_time = {};
+  // The run ends after this many steps, those before a resume included, and can be resumed with a
+  // larger number. At least 1. Schedules go by the epochs all the same.
+  std::optional<std::uint64_t> max_steps = {};
   // Written after each epoch and when the run is stopped; FILE.best holds the best epoch of early
   // stopping. fit() refuses to replace a file that exists unless `resume`, `resume_if_exists` or
   // `overwrite` is set. From resume() or fit() on until fit() returns, FILE.lock keeps other
   // trainers of this and other processes from the file: theirs is an Error(mismatch).
   std::filesystem::path checkpoint = {};
   std::uint64_t checkpoint_every = 0;  // written after every N steps of an epoch too
+  // The checkpoints of the last N epochs are kept as FILE.epoch1, FILE.epoch2, ... besides.
+  std::uint64_t keep_last = 0;
   bool resume = false;                 // fit() begins with resume()
   bool resume_if_exists = false;       // sets `resume` where has_checkpoint(checkpoint)
   bool overwrite = false;
@@ -166,6 +171,7 @@ enum class StopReason : std::uint8_t {
   completed,       // all epochs
   early_stopping,  // no improvement
   time_limit,      // TrainerOptions::max_time
+  step_limit,      // TrainerOptions::max_steps
   requested,       // request_stop(), or on_step's callback returned false
 };
 ONDINE_API const char* to_string(StopReason reason) noexcept;

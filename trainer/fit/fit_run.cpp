@@ -173,11 +173,19 @@ FitReport FitRun::run_epochs() {
   return report(all ? StopReason::completed : StopReason::early_stopping, did_nothing);
 }
 
+std::uint64_t FitRun::steps_done() const {
+  const bool whole_only = feeder_->fixed_batch().has_value();
+  const std::uint64_t in_epoch =
+      (rows_ + (whole_only ? 0 : options_.batch_size - 1)) / options_.batch_size;
+  return state_.cursor.epoch * in_epoch + step_report_.step;
+}
+
 std::optional<StopReason> FitRun::reason_to_stop() const {
   if (session_.stop) return StopReason::requested;
   if (options_.max_time && Clock::now() - start_ >= *options_.max_time) {
     return StopReason::time_limit;
   }
+  if (options_.max_steps && steps_done() >= *options_.max_steps) return StopReason::step_limit;
   return {};
 }
 
@@ -331,12 +339,25 @@ void FitRun::finish_epoch(double seconds) {
   // The best first: a run that ends between the two repeats the epoch and writes it again.
   if (epoch.best) best_->keep(*session_.model, state_.cursor, state_.properties(options_));
   save();
+  keep_epoch(state_.cursor.epoch);
   last_ = std::move(epoch);
 }
 
 void FitRun::save() {
   if (options_.checkpoint.empty()) return;
   session_.model->save_checkpoint(options_.checkpoint, state_.cursor, state_.properties(options_));
+}
+
+// The new one first: a run that ends between the two keeps one more.
+void FitRun::keep_epoch(std::uint64_t epoch) {
+  if (options_.keep_last == 0) return;
+  const auto file = [&](std::uint64_t number) {
+    return options_.checkpoint.string() + ".epoch" + std::to_string(number);
+  };
+  session_.model->save_checkpoint(file(epoch), state_.cursor, state_.properties(options_));
+  if (epoch <= options_.keep_last) return;
+  std::error_code ignored;
+  std::filesystem::remove(file(epoch - options_.keep_last), ignored);
 }
 
 // A failed step changes nothing, so the state is that of the last good one. A second failure must

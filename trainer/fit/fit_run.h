@@ -89,6 +89,7 @@ class FitRun {
   bool run_steps();
   // Why the next step must not run.
   std::optional<StopReason> reason_to_stop() const;
+  std::uint64_t steps_done() const;  // of the run, those before a resume included
   void step(std::uint64_t rows);
   void train_step();
   void update();
@@ -97,6 +98,7 @@ class FitRun {
   void read_metrics();
   void finish_epoch(double seconds);
   void save();
+  void keep_epoch(std::uint64_t epoch);
   void save_after_failure() noexcept;
   FitReport report(StopReason reason, bool did_nothing);
   FitReport run_epochs();

@@ -77,6 +77,8 @@ const char* to_string(StopReason reason) noexcept {
       return "completed";
     case StopReason::early_stopping:
       return "stopped early";
+    case StopReason::step_limit:
+      return "stopped at the step limit";
     case StopReason::time_limit:
       return "stopped at the time limit";
     case StopReason::requested:

@@ -38,7 +38,11 @@ void require_valid(const Model& model, const TrainerOptions& options) {
          options.validation_split);
   }
   const bool resumes = options.resume || options.resume_if_exists;
-  if (options.checkpoint.empty() && (resumes || options.checkpoint_every != 0)) {
+  const bool writes = options.checkpoint_every != 0 || options.keep_last != 0;
+  if (options.max_steps && *options.max_steps == 0) {
+    fail(ErrorCode::mismatch, "a run needs at least one step");
+  }
+  if (options.checkpoint.empty() && (resumes || writes)) {
     fail(ErrorCode::mismatch, "there is no checkpoint to ", resumes ? "resume" : "write");
   }
   if (options.accumulate == 0) {

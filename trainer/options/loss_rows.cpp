@@ -27,7 +27,8 @@ constexpr const char* cross_entropy = "softmax-cross-entropy";
 void set_class_weights(PrepareTarget& to, const Given& given) {
   for (const std::string& part : split(given.text(), ',')) {
     const auto weight = number(part);
-    if (!weight) refuse(given.option(), "numbers with commas between them, or balanced", given.text());
+    if (!weight)
+      refuse(given.option(), "numbers with commas between them, or balanced", given.text());
     to.options.class_weights.push_back(static_cast<float>(*weight));
   }
 }

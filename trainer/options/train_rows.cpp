@@ -69,6 +69,11 @@ void add_run(Train& rows) {
   rows.duration(
       "max-time", "Stop after this time",
       [](TrainTarget& to, std::chrono::milliseconds value) { to.options.max_time = value; });
+  rows.integer("max-steps", "N", "Stop after this many steps, those before a resume included",
+               [](TrainTarget& to, std::int64_t value) {
+                 to.options.max_steps = static_cast<std::uint64_t>(value);
+               })
+      .from(1);
   rows.integer("accumulate", "N",
                "Batches for an update, of a model prepared with accumulate, in place of its own "
                "number",
@@ -122,6 +127,13 @@ void add_checkpoints(Train& rows) {
                  to.options.checkpoint_every = static_cast<std::uint64_t>(value);
                })
       .from(0)
+      .needs({"checkpoint"});
+  rows.integer("keep-last", "N",
+               "Also keep the checkpoints of the last N epochs, as FILE.epoch1, ...",
+               [](TrainTarget& to, std::int64_t value) {
+                 to.options.keep_last = static_cast<std::uint64_t>(value);
+               })
+      .from(1)
       .needs({"checkpoint"});
   rows.flag("resume", "Continue from the checkpoint",
             [](TrainTarget& to, bool value) { to.options.resume = value; })

@@ -136,6 +136,7 @@ Section option_facts(const Model& model, const TrainerOptions& options) {
   if (options.max_time) {
     add("time limit", short_number(static_cast<double>(options.max_time->count()) / 1e3) + " s");
   }
+  if (options.max_steps) add("step limit", std::to_string(*options.max_steps));
   for (const auto& [name, value] : options.constants) add(name, short_number(value));
   if (!options.checkpoint.empty()) add("checkpoint", options.checkpoint.string());
   return section;

@@ -219,6 +219,56 @@ TEST_CASE("a request to stop and a time limit end the run before the next step")
   CHECK(model.steps() == 6);
 }
 
+TEST_CASE("a run ends after its number of steps, and a larger number goes on to the same bits") {
+  const TemporaryFolder folder;
+  const Dataset data = Dataset::from(line_data(20));
+  TrainerOptions options = short_run();
+  Model whole = line_model();
+  Trainer(whole, options).fit(data);
+  const std::uint64_t all = whole.steps();
+  REQUIRE(all > 4);
+
+  options.checkpoint = folder / "run.ckpt";
+  for (const std::uint64_t most : {std::uint64_t{3}, all - 1, all}) {
+    CAPTURE(most);
+    options.max_steps = most;
+    options.resume = most != 3;
+    Model model = line_model();
+    const FitReport report = Trainer(model, options).fit(data);
+    CHECK(model.steps() == most);
+    CHECK((report.reason == StopReason::step_limit) == (most != all));
+    if (most == all) CHECK(same_state(model, whole));
+  }
+  options.max_steps = 0;
+  Model model = line_model();
+  CHECK_THROWS_WITH(Trainer(model, options), Contains("at least one step"));
+}
+
+TEST_CASE("the checkpoints of the last epochs are kept beside the newest") {
+  const TemporaryFolder folder;
+  const Dataset data = Dataset::from(line_data(20));
+  TrainerOptions options = short_run();
+  options.epochs = 4;
+  options.keep_last = 2;
+  Model model = line_model();
+  CHECK_THROWS_WITH(Trainer(model, options), Contains("no checkpoint to write"));
+  options.checkpoint = folder / "run.ckpt";
+  Trainer(model, options).fit(data);
+  for (const int epoch : {1, 2, 3, 4}) {
+    CAPTURE(epoch);
+    const auto file = folder / ("run.ckpt.epoch" + std::to_string(epoch));
+    CHECK(std::filesystem::exists(file) == (epoch > 2));
+  }
+  // Each is what a shorter run ends with.
+  options = short_run();
+  options.epochs = 3;
+  Model shorter = line_model();
+  Trainer(shorter, options).fit(data);
+  Model kept = line_model();
+  kept.restore_checkpoint(folder / "run.ckpt.epoch3");
+  CHECK(same_state(kept, shorter));
+}
+
 TEST_CASE("options that make no sense are refused") {
   Model model = line_model();
   const auto make = [&](TrainerOptions options) { Trainer(model, std::move(options)); };

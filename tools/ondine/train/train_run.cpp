@@ -53,6 +53,7 @@ Trainer TrainRun::make_trainer() {
     file->clear();
   }
   options_.trainer.checkpoint_every = 0;
+  options_.trainer.keep_last = 0;
   return Trainer(model_, options_.trainer);
 }
 
