@@ -1,3 +1,4 @@
+#include <ondine/losses.h>
 #include <ondine/prepare.h>
 
 #include <algorithm>
@@ -17,24 +18,14 @@
 namespace ondine::cli {
 namespace {
 
-const std::map<std::string, std::optional<Loss>> losses{
-    {"softmax-cross-entropy", Loss::softmax_cross_entropy},
-    {"cross-entropy", Loss::softmax_cross_entropy},
-    {"bce", Loss::bce_with_logits},
-    {"bce-with-logits", Loss::bce_with_logits},
-    {"mse", Loss::mse},
-    {"mae", Loss::mae},
-    {"huber", Loss::huber},
-    {"nll", Loss::nll},
-    {"bce-probabilities", Loss::bce_probabilities},
-    {"kl", Loss::kl},
-    {"hinge", Loss::hinge},
-    {"focal", Loss::focal},
-    {"dice", Loss::dice},
-    {"cosine", Loss::cosine},
-    {"triplet", Loss::triplet},
-    {"contrastive", Loss::contrastive},
-    {"ctc", Loss::ctc}};
+std::map<std::string, std::optional<Loss>> loss_choices() {
+  std::map<std::string, std::optional<Loss>> choices{{"cross-entropy", Loss::softmax_cross_entropy},
+                                                     {"bce-with-logits", Loss::bce_with_logits}};
+  // Soft labels are an option of softmax cross entropy.
+  for (const LossFacts& one : loss_facts()) choices[std::string(loss_name(one.loss))] = one.loss;
+  return choices;
+}
+const std::map<std::string, std::optional<Loss>> losses = loss_choices();
 const std::map<std::string, Optimizer> optimizers{
     {"sgd", Sgd{}},         {"momentum", Momentum{}}, {"nesterov", Nesterov{}},
     {"adagrad", Adagrad{}}, {"adam", Adam{}},         {"adamw", AdamW{}}};
@@ -97,16 +88,6 @@ struct Options {
   LoadOptions load;
 };
 
-// The key of a choice; of two the longer one, but for those of the logits.
-std::string name_of(Loss loss) {
-  if (loss == Loss::bce_with_logits) return "bce";
-  std::string name;
-  for (const auto& [key, value] : losses) {
-    if (value == loss && key.size() > name.size()) name = key;
-  }
-  return name;
-}
-
 std::string name_of(const Optimizer& optimizer) {
   for (const auto& [key, value] : optimizers) {
     if (value.index() == optimizer.index()) return key;
@@ -117,7 +98,8 @@ std::string name_of(const Optimizer& optimizer) {
 // An option that changes nothing is a mistake.
 void check_owners(const Options& options) {
   options.owners.check(optimizer_option, name_of(options.prepare.optimizer));
-  options.owners.check(loss_option, options.loss ? name_of(*options.loss) : "a loss model");
+  options.owners.check(loss_option,
+                       options.loss ? std::string(loss_name(*options.loss)) : "a loss model");
   if (options.average_from && !options.ema && !options.swa) {
     throw WrongUsage("--average-from needs averages of parameters, --ema or --swa");
   }
