@@ -27,9 +27,9 @@ std::vector<Fusion> left_out(const LoadOptions& options) {
   return fusions;
 }
 
-// The passes that are not disabled.
-std::vector<graph::Pass> chosen(std::span<const graph::Pass> passes, const LoadOptions& options) {
-  std::vector<graph::Pass> chosen(passes.begin(), passes.end());
+// The passes of a phase that are not disabled.
+std::vector<graph::Pass> chosen(graph::Phase phase, const LoadOptions& options) {
+  std::vector<graph::Pass> chosen = graph::passes_of(phase);
   for (const Fusion fusion : left_out(options)) {
     std::erase_if(chosen, [&](const auto& pass) { return pass.name == to_string(fusion); });
   }
@@ -61,10 +61,7 @@ graph::PassContext folding(const LoadOptions& options) {
 void recognize(graph::Graph& graph, const graph::Catalogue& catalogue, const LoadOptions& options) {
   graph::PassContext context = folding(options);
   context.catalogue = &catalogue;
-  const auto preparation = graph::preparation_passes();
-  std::vector<graph::Pass> passes(preparation.begin(), preparation.end());
-  std::ranges::copy(chosen(graph::recognition_passes(), options), std::back_inserter(passes));
-  fuse(graph, context, passes);
+  fuse(graph, context, chosen(graph::Phase::recognition, options));
 }
 
 void optimize(graph::Graph& graph, const graph::Catalogue& catalogue, const LoadOptions& options,
@@ -77,18 +74,11 @@ void optimize(graph::Graph& graph, const graph::Catalogue& catalogue, const Load
   if (rounded != nullptr) {
     context.round_weights = [=](const Tensor& weights) { return rounded->of(weights); };
   }
-  fuse(graph, context, std::array{graph::absorb_transposes});
-  const auto fusions = chosen(graph::fusion_passes(), options);
-  // Folding would dequantize constant weights.
-  const auto is_early = [](const graph::Pass& pass) {
-    return pass.name == graph::fuse_quantized.name;
-  };
-  for (const graph::Pass& fusion : fusions) {
-    if (is_early(fusion)) fuse(graph, context, std::array{fusion});
+  for (const graph::Pass& pass : chosen(graph::Phase::storage, options)) {
+    fuse(graph, context, std::array{pass});
   }
-  graph::run_passes(graph, context);
-  for (const graph::Pass& fusion : fusions) {
-    if (is_early(fusion)) continue;
+  graph::run_passes(graph, context, graph::passes_of(graph::Phase::folding));
+  for (const graph::Pass& fusion : chosen(graph::Phase::fusion, options)) {
     fuse(graph, context, std::array{fusion, graph::remove_dead_nodes});
   }
   graph::drop_unread_constants(graph);

@@ -121,7 +121,6 @@ bool run(Graph& graph, const PassContext& context) {
   const Absorber absorber(graph, uses, transposing);
   bool changed = false;
   for (Node& node : graph.nodes) {
-    changed = run_on_subgraphs(node, absorb_transposes, context) || changed;
     changed = absorber.absorb(node) || changed;
   }
   return changed;

@@ -234,7 +234,7 @@ void Reshaper::make_view(Node& node, ValueId value) const {
 }
 
 bool interleave_heads(Graph& graph, const PassContext& context) {
-  return fuse_own_inserting(graph, [&](Node& node, const Uses& uses, std::vector<Node>& before) {
+  return fuse_inserting(graph, [&](Node& node, const Uses& uses, std::vector<Node>& before) {
     return is_transpose(node, {0, 2, 1, 3}) &&
            Interleaver(graph, *context.catalogue, uses).fuse(node, before);
   });

@@ -148,7 +148,7 @@ bool read_attention_operators(Graph& graph, const PassContext& context) {
   const OpDef* attention = context.catalogue->find(ondine_domain, "ScaledAttention");
   if (attention == nullptr) return false;
   Masks masks;
-  return fuse_own_nodes(graph, [&](Node& node, const Uses& uses) {
+  return fuse_nodes(graph, [&](Node& node, const Uses& uses) {
     return node.op->name == "Attention" && node.op->domain.empty() &&
            Reader(graph, *attention, uses, masks)(node);
   });

@@ -32,11 +32,10 @@ bool is_small(const Type& type) {
 
 class Folder {
  public:
-  Folder(Graph& graph, const PassContext& context, const Pass& pass)
+  Folder(Graph& graph, const PassContext& context, bool small)
       : graph_(graph),
         context_(context),
-        pass_(pass),
-        small_(pass.name == fold_shapes.name),
+        small_(small),
         refined_(graph.values.size()),
         named_(named_flags(graph)) {}
 
@@ -44,10 +43,6 @@ class Folder {
     keep_nodes(graph_, [&](Node& node, std::size_t) {
       check_stop();
       if (reads_refined(node)) infer_again(node);
-      // The body sees a captured constant, but is differentiated with respect to it.
-      if (!captures_flagged(node, named_)) {
-        changed_ = run_on_subgraphs(node, pass_, context_) || changed_;
-      }
       const bool folded = fold(node);
       changed_ = changed_ || folded;
       return !folded;
@@ -171,7 +166,6 @@ class Folder {
 
   Graph& graph_;
   const PassContext& context_;
-  const Pass& pass_;
   const bool small_;           // results alone
   std::vector<bool> refined_;  // values with a more precise type than before the pass
   std::vector<bool> named_;    // values that Gradient nodes name
@@ -179,17 +173,15 @@ class Folder {
   bool changed_ = false;
 };
 
-bool run(Graph& graph, const PassContext& context) {
-  return Folder(graph, context, fold_constants).run();
-}
+bool run(Graph& graph, const PassContext& context) { return Folder(graph, context, false).run(); }
 
 bool run_small(Graph& graph, const PassContext& context) {
-  return Folder(graph, context, fold_shapes).run();
+  return Folder(graph, context, true).run();
 }
 
 }  // namespace
 
-const Pass fold_constants{"fold_constants", run};
-const Pass fold_shapes{"fold_shapes", run_small};
+const Pass fold_constants{"fold_constants", run, Visit::outermost_first, true};
+const Pass fold_shapes{"fold_shapes", run_small, Visit::outermost_first, true};
 
 }  // namespace ondine::graph

@@ -138,25 +138,24 @@ ValueId add_constant(Graph& graph, ValueId like, Tensor tensor) {
 bool run(Graph& graph, const PassContext& context) {
   std::uint64_t left = context.fold_bytes;
   std::vector<ValueId> replaced;
-  const bool changed =
-      fuse_nodes(graph, fold_normalization, context, [&](Node& node, const Uses& uses) {
-        const Node* conv = convolution_of(graph, node, uses);
-        if (conv == nullptr || graph[conv->inputs[1]].constant->bytes() > left) return false;
-        left -= graph[conv->inputs[1]].constant->bytes();
-        FoldedConvolution made = folded(sources_of(graph, *conv, node), context.folded);
-        replaced.push_back(conv->inputs[1]);
-        const ValueId weights = add_constant(graph, replaced.back(), std::move(made.weights));
-        const ValueId bias = add_constant(graph, replaced.back(), std::move(made.bias));
-        const std::string name = node.name;
-        const ValueId result = node.outputs[0];
-        node = *conv;
-        node.name = name;
-        node.inputs = {conv->inputs[0], weights, bias};
-        node.outputs = {result};
-        return true;
-      });
+  const bool changed = fuse_nodes(graph, [&](Node& node, const Uses& uses) {
+    const Node* conv = convolution_of(graph, node, uses);
+    if (conv == nullptr || graph[conv->inputs[1]].constant->bytes() > left) return false;
+    left -= graph[conv->inputs[1]].constant->bytes();
+    FoldedConvolution made = folded(sources_of(graph, *conv, node), context.folded);
+    replaced.push_back(conv->inputs[1]);
+    const ValueId weights = add_constant(graph, replaced.back(), std::move(made.weights));
+    const ValueId bias = add_constant(graph, replaced.back(), std::move(made.bias));
+    const std::string name = node.name;
+    const ValueId result = node.outputs[0];
+    node = *conv;
+    node.name = name;
+    node.inputs = {conv->inputs[0], weights, bias};
+    node.outputs = {result};
+    return true;
+  });
   if (!changed) return false;
-  remove_dead_nodes.run(graph, context);
+  drop_dead_nodes(graph);
   const Uses uses(graph);
   for (const ValueId id : replaced) {
     if (uses.readers(id) == 0) graph[id].constant = {};

@@ -108,35 +108,20 @@ bool is_read_between(const Node& from, const Node& to, std::size_t first);
 bool same_tensor_type(const Graph& graph, ValueId a, ValueId b);
 bool is_full_float(const Graph& graph, ValueId id);  // float32 or float64; an omitted output is not
 
-// Calls fuse(node, uses) for each node of the graph, without its subgraphs: for the second and
-// later rounds of a pass, whose first round ran the whole pass on them. `fuse` returns whether it
-// rewrote the node.
+// Calls fuse(node, uses) for each node of the graph. `fuse` returns whether it rewrote the node.
 template <class Fuse>
-bool fuse_own_nodes(Graph& graph, Fuse fuse) {
+bool fuse_nodes(Graph& graph, Fuse fuse) {
   bool changed = false;
   const Uses uses(graph);
   for (Node& node : graph.nodes) changed = fuse(node, uses) || changed;
   return changed;
 }
 
-// As fuse_own_nodes, and runs `pass` on the subgraphs of each node. A pass calls this or
-// fuse_inserting once: with two calls it would visit the innermost of n subgraphs 2^n times.
+// `fuse(node, uses, before)` may append nodes that are to stand before the node.
 template <class Fuse>
-bool fuse_nodes(Graph& graph, const Pass& pass, const PassContext& context, Fuse fuse) {
-  bool changed = false;
-  const bool fused = fuse_own_nodes(graph, [&](Node& node, const Uses& uses) {
-    changed = run_on_subgraphs(node, pass, context) || changed;
-    return fuse(node, uses);
-  });
-  return fused || changed;
-}
-
-// `fuse(node, uses, before)` may append nodes that are to stand before the node. `visit` is one of
-// the functions above, without its last argument.
-template <class Visit, class Fuse>
-bool fuse_before(Graph& graph, Visit visit, Fuse fuse) {
+bool fuse_inserting(Graph& graph, Fuse fuse) {
   std::vector<Insertion> insertions;
-  const bool changed = visit([&](Node& node, const Uses& uses) {
+  const bool changed = fuse_nodes(graph, [&](Node& node, const Uses& uses) {
     Insertion before{static_cast<std::size_t>(&node - graph.nodes.data()), {}};
     const bool fused = fuse(node, uses, before.nodes);
     if (!before.nodes.empty()) insertions.push_back(std::move(before));
@@ -144,18 +129,6 @@ bool fuse_before(Graph& graph, Visit visit, Fuse fuse) {
   });
   insert_nodes(graph, std::move(insertions));
   return changed;
-}
-
-template <class Fuse>
-bool fuse_inserting(Graph& graph, const Pass& pass, const PassContext& context, Fuse fuse) {
-  return fuse_before(
-      graph, [&](auto visit) { return fuse_nodes(graph, pass, context, visit); }, fuse);
-}
-
-template <class Fuse>
-bool fuse_own_inserting(Graph& graph, Fuse fuse) {
-  return fuse_before(
-      graph, [&](auto visit) { return fuse_own_nodes(graph, visit); }, fuse);
 }
 
 }  // namespace ondine::graph

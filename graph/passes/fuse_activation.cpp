@@ -191,11 +191,10 @@ class AddendFusion {
 bool run(Graph& graph, const PassContext& context) {
   if (context.catalogue == nullptr) return false;
   AddendFusion addends(graph, *context.catalogue);
-  const bool changed =
-      fuse_nodes(graph, fuse_activation, context, [&](Node& node, const Uses& uses) {
-        return fuse_activation_of(node, graph, uses, context) ||
-               fuse_bias(node, graph, uses, *context.catalogue) || addends.fuse(node, uses);
-      });
+  const bool changed = fuse_nodes(graph, [&](Node& node, const Uses& uses) {
+    return fuse_activation_of(node, graph, uses, context) ||
+           fuse_bias(node, graph, uses, *context.catalogue) || addends.fuse(node, uses);
+  });
   addends.insert_parts();
   return changed;
 }

@@ -79,9 +79,8 @@ bool run(Graph& graph, const PassContext& context) {
   const OpDef* const relu = context.catalogue->find(ondine_domain, "ReluGrad");
   const OpDef* const clip = context.catalogue->find(ondine_domain, "ClipGrad");
   if (relu == nullptr || clip == nullptr) return false;
-  return fuse_nodes(graph, fuse_activation_gradient, context, [&](Node& node, const Uses& uses) {
-    return Fuser(graph, relu, clip, uses)(node);
-  });
+  return fuse_nodes(
+      graph, [&](Node& node, const Uses& uses) { return Fuser(graph, relu, clip, uses)(node); });
 }
 
 }  // namespace

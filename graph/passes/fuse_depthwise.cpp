@@ -42,8 +42,7 @@ bool run(Graph& graph, const PassContext& context) {
   if (fused == nullptr) return false;
   Fuser fuser(graph, fused);
   const bool changed =
-      fuse_nodes(graph, fuse_depthwise, context,
-                 [&](Node& node, const Uses& uses) { return fuser.fuse(node, uses); });
+      fuse_nodes(graph, [&](Node& node, const Uses& uses) { return fuser.fuse(node, uses); });
   erase_nodes(graph, fuser.gone());
   return changed;
 }

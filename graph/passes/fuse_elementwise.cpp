@@ -211,6 +211,6 @@ bool run(Graph& graph, const PassContext& context) {
 
 }  // namespace
 
-const Pass fuse_elementwise{"fuse_elementwise", run};
+const Pass fuse_elementwise{"fuse_elementwise", run, Visit::main_graph};
 
 }  // namespace ondine::graph

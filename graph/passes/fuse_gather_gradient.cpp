@@ -68,10 +68,9 @@ class GatherGradientFuser {
 bool run(Graph& graph, const PassContext& context) {
   if (context.catalogue == nullptr) return false;
   const GatherGradientFuser fuser(graph, *context.catalogue);
-  return fuse_inserting(graph, fuse_gather_gradient, context,
-                        [&](Node& node, const Uses& uses, std::vector<Node>& before) {
-                          return fuser.fuse(node, uses, before);
-                        });
+  return fuse_inserting(graph, [&](Node& node, const Uses& uses, std::vector<Node>& before) {
+    return fuser.fuse(node, uses, before);
+  });
 }
 
 }  // namespace

@@ -57,8 +57,7 @@ class AdamFuser {
 bool run(Graph& graph, const PassContext& context) {
   if (context.catalogue == nullptr) return false;
   const AdamFuser fuser(graph, *context.catalogue);
-  return fuse_nodes(graph, fuse_gemm_adam, context,
-                    [&](Node& node, const Uses& uses) { return fuser.fuse(node, uses); });
+  return fuse_nodes(graph, [&](Node& node, const Uses& uses) { return fuser.fuse(node, uses); });
 }
 
 }  // namespace

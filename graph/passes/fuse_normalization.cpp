@@ -34,7 +34,7 @@ bool run_gradient(Graph& graph, const PassContext& context) {
     if (slope.op->name == "ReluGrad" && relu == nullptr) return nullptr;
     return uses.producer(relu ? relu->inputs[0] : slope.inputs[1], plain);
   };
-  return fuse_nodes(graph, fuse_normalization_gradient, context, [&](Node& node, const Uses& uses) {
+  return fuse_nodes(graph, [&](Node& node, const Uses& uses) {
     if (node.op->name != "BatchNormalizationGrad" || node.op->domain != ondine_domain) return false;
     const NodeView view(node);
     const Node* slope = uses.sole_producer(node.inputs[0], "ReluGrad", ondine_domain);
@@ -111,35 +111,34 @@ bool run(Graph& graph, const PassContext& context) {
   if (context.catalogue == nullptr) return false;
   const OpDef* fused = context.catalogue->find(ondine_domain, "BatchNormalizationActivation");
   std::vector<bool> gone(graph.nodes.size());
-  const bool changed =
-      fuse_nodes(graph, fuse_normalization, context, [&](Node& node, const Uses& uses) {
-        if (fused == nullptr || !is_full_float(graph, node.outputs[0])) return false;
-        const auto activation = activation_attributes(node, graph);
-        if (!activation) return false;
-        const Chain chain = find_chain(graph, node.inputs[0], uses);
-        if (chain.norm == nullptr || chain.norm->version < 7) return false;
-        if (!normalizes_channels(*chain.norm)) return false;
-        if (chain.sum != nullptr && is_smooth(node)) return false;
-        // Nobody reads a statistic before the activation.
-        if (is_read_between(*chain.norm, node, 1)) return false;
-        const NodeView view(*chain.norm);
-        Attributes attributes = *activation;
-        attributes.emplace_back("epsilon", view.attr_float("epsilon", 1e-5F));
-        attributes.emplace_back("momentum", view.attr_float("momentum", 0.9F));
-        attributes.emplace_back("training_mode", std::int64_t{trains_normalization(*chain.norm)});
-        const ValueId result = node.outputs[0];
-        node.inputs = chain.norm->inputs;
-        if (chain.addend != no_value) node.inputs.push_back(chain.addend);
-        node.outputs = chain.norm->outputs;
-        node.outputs[0] = result;
-        node.op = fused;
-        node.version = 1;
-        node.attributes = std::move(attributes);
-        for (const Node* one : {chain.norm, chain.sum}) {
-          if (one != nullptr) gone[static_cast<std::size_t>(one - graph.nodes.data())] = true;
-        }
-        return true;
-      });
+  const bool changed = fuse_nodes(graph, [&](Node& node, const Uses& uses) {
+    if (fused == nullptr || !is_full_float(graph, node.outputs[0])) return false;
+    const auto activation = activation_attributes(node, graph);
+    if (!activation) return false;
+    const Chain chain = find_chain(graph, node.inputs[0], uses);
+    if (chain.norm == nullptr || chain.norm->version < 7) return false;
+    if (!normalizes_channels(*chain.norm)) return false;
+    if (chain.sum != nullptr && is_smooth(node)) return false;
+    // Nobody reads a statistic before the activation.
+    if (is_read_between(*chain.norm, node, 1)) return false;
+    const NodeView view(*chain.norm);
+    Attributes attributes = *activation;
+    attributes.emplace_back("epsilon", view.attr_float("epsilon", 1e-5F));
+    attributes.emplace_back("momentum", view.attr_float("momentum", 0.9F));
+    attributes.emplace_back("training_mode", std::int64_t{trains_normalization(*chain.norm)});
+    const ValueId result = node.outputs[0];
+    node.inputs = chain.norm->inputs;
+    if (chain.addend != no_value) node.inputs.push_back(chain.addend);
+    node.outputs = chain.norm->outputs;
+    node.outputs[0] = result;
+    node.op = fused;
+    node.version = 1;
+    node.attributes = std::move(attributes);
+    for (const Node* one : {chain.norm, chain.sum}) {
+      if (one != nullptr) gone[static_cast<std::size_t>(one - graph.nodes.data())] = true;
+    }
+    return true;
+  });
   erase_nodes(graph, gone);
   return changed;
 }

@@ -104,8 +104,7 @@ bool run(Graph& graph, const PassContext& context) {
   if (forward == nullptr || weights == nullptr) return false;
   Fuser fuser(graph, forward, weights);
   const bool changed =
-      fuse_nodes(graph, fuse_normalized_pointwise, context,
-                 [&](Node& node, const Uses& uses) { return fuser.fuse(node, uses); });
+      fuse_nodes(graph, [&](Node& node, const Uses& uses) { return fuser.fuse(node, uses); });
   erase_nodes(graph, fuser.gone());
   return changed;
 }

@@ -126,12 +126,11 @@ bool run(Graph& graph, const PassContext& context) {
   if (pair == nullptr || bottleneck == nullptr) return false;
   // In float32 packing factors before their product takes longer than storing what is between.
   const bool chains =
-      context.rounds_factors && fuse_own_nodes(graph, [&](Node& node, const Uses& uses) {
+      context.rounds_factors && fuse_nodes(graph, [&](Node& node, const Uses& uses) {
         return fuse_bottleneck(node, graph, uses, *bottleneck);
       });
-  const bool pairs = fuse_nodes(graph, fuse_pointwise, context, [&](Node& node, const Uses& uses) {
-    return fuse_pair(node, graph, uses, *pair);
-  });
+  const bool pairs = fuse_nodes(
+      graph, [&](Node& node, const Uses& uses) { return fuse_pair(node, graph, uses, *pair); });
   return pairs || chains;
 }
 

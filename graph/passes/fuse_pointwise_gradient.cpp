@@ -84,8 +84,7 @@ bool run(Graph& graph, const PassContext& context) {
   const OpDef* fused = context.catalogue->find(ondine_domain, "PointwiseConvGrad");
   if (fused == nullptr) return false;
   Fuser fuser(graph, fused);
-  const bool changed = fuse_nodes(graph, fuse_pointwise_gradient, context,
-                                  [&](Node& node, const Uses&) { return fuser.fuse(node); });
+  const bool changed = fuse_nodes(graph, [&](Node& node, const Uses&) { return fuser.fuse(node); });
   erase_nodes(graph, fuser.gone());
   return changed;
 }

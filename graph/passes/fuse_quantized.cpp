@@ -164,15 +164,15 @@ bool run(Graph& graph, const PassContext& context) {
            fuse_pair(node, graph, uses, catalogue) || move_quantized(node, graph, uses) ||
            join_quantized(node, graph, uses, catalogue, before);
   };
-  const bool changed = fuse_inserting(graph, fuse_quantized, context, fuse);
+  const bool changed = fuse_inserting(graph, fuse);
   // After it, since it takes products that could compute in integers.
   StoredForms forms;
-  const bool weights = fuse_own_nodes(graph, [&](Node& one, const Uses& uses) {
+  const bool weights = fuse_nodes(graph, [&](Node& one, const Uses& uses) {
     return fuse_dequantized(one, graph, uses, context, forms);
   });
   if (!forms.rounded.empty()) {
-    fuse_own_nodes(
-        graph, [&](Node& one, const Uses&) { return fuse_rounded_lookup(one, context, forms); });
+    fuse_nodes(graph,
+               [&](Node& one, const Uses&) { return fuse_rounded_lookup(one, context, forms); });
   }
   return changed || weights;
 }

@@ -45,21 +45,19 @@ bool to_product(Node& node, const Graph& graph, const OpDef* op, const Uses& use
 
 using Rewrite = bool (*)(Node&, const Graph&, const OpDef*, const Uses&);
 
-bool run(Graph& graph, const PassContext& context, const Pass& pass, const char* op,
-         Rewrite rewrite) {
+bool run(Graph& graph, const PassContext& context, const char* op, Rewrite rewrite) {
   if (context.catalogue == nullptr) return false;
   const OpDef* fused = context.catalogue->find(ondine_domain, op);
-  return fuse_nodes(graph, pass, context, [&](Node& node, const Uses& uses) {
-    return rewrite(node, graph, fused, uses);
-  });
+  return fuse_nodes(
+      graph, [&](Node& node, const Uses& uses) { return rewrite(node, graph, fused, uses); });
 }
 
 bool run_sgd_update(Graph& graph, const PassContext& context) {
-  return run(graph, context, fuse_sgd_update, "SgdUpdate", to_sgd_update);
+  return run(graph, context, "SgdUpdate", to_sgd_update);
 }
 
 bool run_gemm_sgd_update(Graph& graph, const PassContext& context) {
-  return run(graph, context, fuse_gemm_sgd_update, "GemmSgdUpdate", to_product);
+  return run(graph, context, "GemmSgdUpdate", to_product);
 }
 
 }  // namespace

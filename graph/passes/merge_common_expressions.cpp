@@ -43,9 +43,8 @@ bool covers(const Node& first, const Node& second) {
 
 class Merger {
  public:
-  Merger(Graph& graph, const PassContext& context)
+  explicit Merger(Graph& graph)
       : graph_(graph),
-        context_(context),
         outputs_(output_flags(graph)),
         named_(named_flags(graph)),
         substitution_(graph) {}
@@ -54,10 +53,6 @@ class Merger {
     merge_constants();
     keep_nodes(graph_, [&](Node& node, std::size_t position) {
       changed_ = substitution_.apply(node) || changed_;
-      // The body would merge the captured constant with another one that is equal.
-      if (!captures_flagged(node, named_)) {
-        changed_ = run_on_subgraphs(node, merge_common_expressions, context_) || changed_;
-      }
       if (!pure(node) || is_named(node)) return true;
       const std::size_t hash = hash_of(node);
       if (replaced_by_previous(node, hash)) return false;
@@ -117,7 +112,6 @@ class Merger {
   }
 
   Graph& graph_;
-  const PassContext& context_;
   std::vector<bool> outputs_;
   std::vector<bool> named_;
   Substitution substitution_;
@@ -125,10 +119,10 @@ class Merger {
   bool changed_ = false;
 };
 
-bool run(Graph& graph, const PassContext& context) { return Merger(graph, context).run(); }
+bool run(Graph& graph, const PassContext&) { return Merger(graph).run(); }
 
 }  // namespace
 
-const Pass merge_common_expressions{"merge_common_expressions", run};
+const Pass merge_common_expressions{"merge_common_expressions", run, Visit::innermost_first, true};
 
 }  // namespace ondine::graph

@@ -108,10 +108,7 @@ class Merger {
 bool run(Graph& graph, const PassContext& context) {
   const OpDef* split =
       context.catalogue != nullptr ? context.catalogue->find("", "Split") : nullptr;
-  if (split == nullptr) return false;
-  bool changed = false;
-  for (Node& node : graph.nodes) changed = run_on_subgraphs(node, merge_slices, context) || changed;
-  return Merger(graph, *split).run() || changed;
+  return split != nullptr && Merger(graph, *split).run();
 }
 
 }  // namespace

@@ -84,10 +84,9 @@ class GradientMover {
 bool run(Graph& graph, const PassContext& context) {
   if (context.catalogue == nullptr) return false;
   GradientMover mover(graph, *context.catalogue);
-  return fuse_inserting(graph, move_relu_gradient, context,
-                        [&](Node& node, const Uses& uses, std::vector<Node>& before) {
-                          return mover.move(node, uses, before);
-                        });
+  return fuse_inserting(graph, [&](Node& node, const Uses& uses, std::vector<Node>& before) {
+    return mover.move(node, uses, before);
+  });
 }
 
 }  // namespace

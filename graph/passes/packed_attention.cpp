@@ -113,9 +113,9 @@ class Packer {
 
 bool pack_operands(Graph& graph, const PassContext& context) {
   // What earlier steps replaced would count as readers of the parts.
-  remove_dead_nodes.run(graph, context);
+  drop_dead_nodes(graph);
   const Parts parts = find_parts(graph);
-  return fuse_own_inserting(graph, [&](Node& node, const Uses& uses, std::vector<Node>& before) {
+  return fuse_inserting(graph, [&](Node& node, const Uses& uses, std::vector<Node>& before) {
     return node.op->name == "ScaledAttention" && node.op->domain == ondine_domain &&
            NodeView(node).attr_int("interleaved", 0) != 0 &&
            Packer(graph, *context.catalogue, uses, parts).fuse(node, before);

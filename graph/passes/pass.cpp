@@ -1,60 +1,66 @@
 #include "graph/passes/pass.h"
 
-#include <array>
+#include <algorithm>
 
 #include "core/message.h"
 #include "core/stop.h"
 #include "graph/check/verify_graph.h"
+#include "graph/passes/rewrite.h"
 
 namespace ondine::graph {
+namespace {
 
-std::span<const Pass> standard_passes() {
-  static const std::array passes{remove_dead_nodes, fold_constants, remove_identities,
-                                 merge_common_expressions, remove_dead_nodes};
+constexpr Step steps[]{
+#define ONDINE_PASS(phase, name) {Phase::phase, false, &name},
+#define ONDINE_FUSION(phase, name) {Phase::phase, true, &name},
+#include "graph/passes/pipeline.inc"
+#undef ONDINE_PASS
+};
+
+// Copies of the subgraphs, which other graphs may share, take their place if the pass changed them.
+bool run_on_subgraphs(Graph& graph, const Pass& pass, const PassContext& context) {
+  const std::vector<bool> named = pass.spares_named ? named_flags(graph) : std::vector<bool>();
+  bool changed = false;
+  for (Node& node : graph.nodes) {
+    if (pass.spares_named && captures_flagged(node, named)) continue;
+    for (Subgraph& subgraph : node.subgraphs) {
+      auto copy = std::make_shared<Graph>(*subgraph.graph);
+      if (!run_pass(*copy, pass, context)) continue;
+      subgraph.graph = std::move(copy);
+      changed = true;
+    }
+  }
+  return changed;
+}
+
+}  // namespace
+
+std::span<const Step> pipeline() { return steps; }
+
+std::vector<Pass> passes_of(Phase phase) {
+  std::vector<Pass> passes;
+  for (const Step& step : steps) {
+    if (step.phase == phase) passes.push_back(*step.pass);
+  }
   return passes;
 }
 
-std::span<const Pass> fusion_passes() {
-  static const std::array passes{fuse_quantized,
-                                 fuse_activation_gradient,
-                                 fold_normalization,
-                                 fuse_normalization_gradient,
-                                 move_relu_gradient,
-                                 fuse_normalization,
-                                 fuse_depthwise_gradient,
-                                 fuse_depthwise,
-                                 fuse_normalized_pointwise,
-                                 fuse_pointwise_gradient,
-                                 fuse_activation,
-                                 fuse_pointwise,
-                                 fuse_gather_gradient,
-                                 fuse_sgd_update,
-                                 fuse_gemm_sgd_update,
-                                 fuse_gemm_adam,
-                                 fuse_elementwise};
-  return passes;
-}
-
-std::span<const Pass> preparation_passes() {
-  static const std::array passes{remove_dead_nodes,        fold_shapes,  remove_identities,
-                                 merge_common_expressions, merge_slices, remove_dead_nodes};
-  return passes;
-}
-
-std::span<const Pass> recognition_passes() {
-  static const std::array passes{recognize_layer_normalization, recognize_gelu, recognize_swish,
-                                 recognize_cross_entropy, recognize_attention};
-  return passes;
+bool run_pass(Graph& graph, const Pass& pass, const PassContext& context) {
+  if (pass.visit == Visit::main_graph) return pass.run(graph, context);
+  const bool before = pass.visit == Visit::outermost_first && pass.run(graph, context);
+  const bool within = run_on_subgraphs(graph, pass, context);
+  const bool after = pass.visit == Visit::innermost_first && pass.run(graph, context);
+  return before || within || after;
 }
 
 std::vector<PassReport> run_passes(Graph& graph, const PassContext& context,
-                                   std::span<const Pass> passes, std::size_t stop_after) {
+                                   std::span<const Pass> passes) {
   std::vector<PassReport> reports;
-  for (const Pass& pass : passes.first(std::min(stop_after, passes.size()))) {
+  for (const Pass& pass : passes) {
     with_context(
         [&] {
           check_stop();
-          const bool changed = pass.run(graph, context);
+          const bool changed = run_pass(graph, pass, context);
           if (changed) verify_graph(graph);
           reports.push_back({pass.name, changed, graph.nodes.size()});
         },

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <limits>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -41,66 +40,50 @@ struct PassContext {
   std::function<Tensor(const Tensor& weights)> round_weights;
 };
 
-// A pass keeps the graph's inputs and outputs: number, order, names and values. Unused values may
-// remain. Subgraphs are rewritten too.
-struct Pass {
-  std::string_view name;
-  bool (*run)(Graph&, const PassContext&);  // returns whether it changed the graph
+// The graphs that a pass visits, once each.
+enum class Visit : std::uint8_t {
+  innermost_first,  // subgraphs before the graph that holds them
+  outermost_first,  // after it, since they see constants that it computes
+  main_graph        // no subgraph
 };
 
-extern const Pass fold_constants;            // nodes whose inputs are all constant
-extern const Pass remove_identities;         // nodes that return an input unchanged
-extern const Pass merge_common_expressions;  // equal operators on equal inputs
-extern const Pass remove_dead_nodes;         // nodes on which no output depends
+// A pass keeps the graph's inputs and outputs: number, order, names and values. Unused values may
+// remain.
+struct Pass {
+  std::string_view name;
+  // Rewrites one graph but none of its subgraphs; returns whether it changed the graph. Callers use
+  // run_pass, which visits them.
+  bool (*run)(Graph&, const PassContext&);
+  Visit visit = Visit::innermost_first;
+  // Leaves subgraphs alone that capture a value named by a Gradient node: they see a constant, but
+  // are differentiated with respect to it.
+  bool spares_named = false;
+};
 
-// Before derivatives are appended: fold_constants for small results alone, so that recognition
-// knows shapes and factors that exporters compute step by step.
-extern const Pass fold_shapes;
-// The same: Slices that partition an axis into one Split.
-extern const Pass merge_slices;
+// When a pass runs.
+enum class Phase : std::uint8_t {
+  recognition,  // before derivatives are appended
+  storage,      // before constants are folded, which would store other forms of them
+  folding,
+  fusion  // after each remove_dead_nodes runs
+};
 
-// Before fold_constants: products of large constants that are transposed first take the constants
-// as they are stored.
-extern const Pass absorb_transposes;
+struct Step {
+  Phase phase;
+  bool optional;  // a public fusion, which users can leave out
+  const Pass* pass;
+};
 
-// Fusion: replaces several nodes by one operator of the domain ai.ondine, provided that nothing
-// else reads the values between them. Results agree up to rounding. remove_dead_nodes follows each.
-extern const Pass fuse_quantized;  // DequantizeLinear, product, QuantizeLinear: within one quantum
-extern const Pass fuse_activation_gradient;     // comparison and Where into ReluGrad, ClipGrad
-extern const Pass fuse_normalization_gradient;  // with the derivative of its activation
-extern const Pass move_relu_gradient;           // before the derivative of MaxPool
-extern const Pass fuse_normalization;           // with an addend and its activation
-extern const Pass fuse_depthwise_gradient;      // with that of the normalization before it
-extern const Pass fuse_depthwise;               // with the normalization before it
-extern const Pass fuse_normalized_pointwise;    // a pointwise convolution, with the same
-extern const Pass fuse_pointwise_gradient;      // both derivatives, which share dy
-extern const Pass fold_normalization;           // BatchNormalization by constants into Conv
-extern const Pass fuse_activation;       // Relu and Clip into Conv and Gemm, a bias into MatMul
-extern const Pass fuse_pointwise;        // with the depthwise convolution after it
-extern const Pass fuse_gather_gradient;  // into the sum that it is added to
-extern const Pass fuse_sgd_update;       // w - rate * g into SgdUpdate
-extern const Pass fuse_gemm_sgd_update;  // SgdUpdate by a product
-extern const Pass fuse_gemm_adam;        // Adam of a large variable by a product
-extern const Pass fuse_elementwise;      // element-wise operators before outputs
+#define ONDINE_PASS(phase, name) extern const Pass name;
+#include "graph/passes/pipeline.inc"
+#undef ONDINE_PASS
 
-// fuse_quantized comes first and is to run before the others and fold_constants.
-std::span<const Pass> fusion_passes();
+// All steps, in their order.
+std::span<const Step> pipeline();
+std::vector<Pass> passes_of(Phase phase);
 
-// Recognition: replaces composed forms by operators with gradient rules of their own, before
-// derivatives are appended and unless a Gradient node names a value in between.
-extern const Pass recognize_layer_normalization;
-extern const Pass recognize_gelu;
-extern const Pass recognize_swish;
-extern const Pass recognize_cross_entropy;  // LogSoftmax and NegativeLogLikelihoodLoss
-extern const Pass recognize_attention;      // ScaledAttention
-
-std::span<const Pass> recognition_passes();
-// Run before them: they fold shapes, remove nodes that return their input and merge what a step and
-// inference both compute, so that composed forms are recognized.
-std::span<const Pass> preparation_passes();
-
-// In the order in which one enables the next.
-std::span<const Pass> standard_passes();
+// Runs the pass once on the graph and on each of its subgraphs. Returns whether one changed.
+bool run_pass(Graph& graph, const Pass& pass, const PassContext& context);
 
 struct PassReport {
   std::string_view name;
@@ -108,10 +91,9 @@ struct PassReport {
   std::size_t nodes = 0;  // after the pass, without those of subgraphs
 };
 
-// Runs the first `stop_after` passes and verifies the graph after each that changed it
-// (graph/check/verify_graph.h), naming the pass in the error.
-std::vector<PassReport> run_passes(
-    Graph& graph, const PassContext& context, std::span<const Pass> passes = standard_passes(),
-    std::size_t stop_after = std::numeric_limits<std::size_t>::max());
+// Verifies the graph after each pass that changed it (graph/check/verify_graph.h), naming the pass
+// in the error.
+std::vector<PassReport> run_passes(Graph& graph, const PassContext& context,
+                                   std::span<const Pass> passes);
 
 }  // namespace ondine::graph

@@ -200,9 +200,8 @@ bool is_product(const Node& node) { return node.op->name == "MatMul" && node.op-
 
 bool run(Graph& graph, const PassContext& context) {
   if (context.catalogue == nullptr) return false;
-  const bool recognized = fuse_inserting(
-      graph, recognize_attention, context,
-      [&](Node& node, const Uses& uses, std::vector<Node>& before) {
+  const bool recognized =
+      fuse_inserting(graph, [&](Node& node, const Uses& uses, std::vector<Node>& before) {
         return is_product(node) && Recognizer(graph, *context.catalogue, uses)(node, before);
       });
   const bool read = read_attention_operators(graph, context);

@@ -26,7 +26,7 @@ bool recognize(Node& node, const Graph& graph, const OpDef* op, const Uses& uses
 bool run(Graph& graph, const PassContext& context) {
   if (context.catalogue == nullptr) return false;
   const OpDef* op = context.catalogue->find("", "SoftmaxCrossEntropyLoss");
-  return fuse_nodes(graph, recognize_cross_entropy, context,
+  return fuse_nodes(graph,
                     [&](Node& node, const Uses& uses) { return recognize(node, graph, op, uses); });
 }
 

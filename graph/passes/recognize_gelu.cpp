@@ -119,9 +119,8 @@ bool run(Graph& graph, const PassContext& context) {
   if (context.catalogue == nullptr) return false;
   const OpDef* const gelu = context.catalogue->find("", "Gelu");
   if (gelu == nullptr) return false;
-  return fuse_nodes(graph, recognize_gelu, context, [&](Node& node, const Uses& uses) {
-    return Recognizer(graph, gelu, uses)(node);
-  });
+  return fuse_nodes(
+      graph, [&](Node& node, const Uses& uses) { return Recognizer(graph, gelu, uses)(node); });
 }
 
 }  // namespace

@@ -145,10 +145,9 @@ bool run(Graph& graph, const PassContext& context) {
   const OpDef* const normalize = context.catalogue->find(ondine_domain, "Normalize");
   const OpDef* const layer_normalization = context.catalogue->find("", "LayerNormalization");
   if (normalize == nullptr || layer_normalization == nullptr) return false;
-  return fuse_nodes(graph, recognize_layer_normalization, context,
-                    [&](Node& node, const Uses& uses) {
-                      return Recognizer(graph, normalize, layer_normalization, uses)(node);
-                    });
+  return fuse_nodes(graph, [&](Node& node, const Uses& uses) {
+    return Recognizer(graph, normalize, layer_normalization, uses)(node);
+  });
 }
 
 }  // namespace

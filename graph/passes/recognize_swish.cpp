@@ -49,9 +49,8 @@ bool run(Graph& graph, const PassContext& context) {
   if (context.catalogue == nullptr) return false;
   const OpDef* const swish = context.catalogue->find("", "Swish");
   if (swish == nullptr) return false;
-  return fuse_nodes(graph, recognize_swish, context, [&](Node& node, const Uses& uses) {
-    return Recognizer(graph, swish, uses)(node);
-  });
+  return fuse_nodes(
+      graph, [&](Node& node, const Uses& uses) { return Recognizer(graph, swish, uses)(node); });
 }
 
 }  // namespace

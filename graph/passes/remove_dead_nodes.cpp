@@ -1,7 +1,5 @@
 // Removes nodes without readers, also random ones: every node has a random stream of its own, so
 // the others draw the same numbers. Removes captures that a subgraph does not read.
-#include <algorithm>
-
 #include "graph/passes/rewrite.h"
 
 namespace ondine::graph {
@@ -29,24 +27,12 @@ bool drop_captures(Subgraph& subgraph) {
   return true;
 }
 
-bool run(Graph& graph, const PassContext& context) {
-  auto live = output_flags(graph);
+bool run(Graph& graph, const PassContext&) {
   bool changed = false;
-  std::vector<bool> keep(graph.nodes.size());
-  for (std::size_t i = graph.nodes.size(); i-- > 0;) {
-    Node& node = graph.nodes[i];
-    keep[i] = !all_outputs(node, [&](ValueId id) { return !live[static_cast<std::size_t>(id)]; });
-    if (!keep[i]) continue;
-    changed = run_on_subgraphs(node, remove_dead_nodes, context) || changed;
+  for (Node& node : graph.nodes) {
     for (Subgraph& subgraph : node.subgraphs) changed = drop_captures(subgraph) || changed;
-    for (const ValueId id : node.all_inputs()) {
-      if (id != no_value) live[static_cast<std::size_t>(id)] = true;
-    }
-    for (const ValueId id : node.references) live[static_cast<std::size_t>(id)] = true;
   }
-  std::size_t i = 0;
-  const auto removed = std::erase_if(graph.nodes, [&](const Node&) { return !keep[i++]; });
-  return changed || removed > 0;
+  return drop_dead_nodes(graph) || changed;
 }
 
 }  // namespace

@@ -114,7 +114,7 @@ bool is_identity(const Node& node, const Graph& graph, const std::vector<bool>& 
   return rule != rules.end() && rule->holds(candidate);
 }
 
-bool run(Graph& graph, const PassContext& context) {
+bool run(Graph& graph, const PassContext&) {
   const auto outputs = output_flags(graph);
   const auto read = read_flags(graph);
   const auto named = named_flags(graph);  // whose derivatives are not those of their sources
@@ -124,7 +124,6 @@ bool run(Graph& graph, const PassContext& context) {
   bool changed = false;
   const auto drop = [&](Node& node) {
     changed = substitution.apply(node) || changed;
-    changed = run_on_subgraphs(node, remove_identities, context) || changed;
     if (!is_identity(node, graph, read)) return false;
     const ValueId from = node.inputs[0];
     const ValueId to = node.outputs[0];

@@ -98,15 +98,20 @@ bool captures_flagged(const Node& node, const std::vector<bool>& flags) {
   });
 }
 
-bool run_on_subgraphs(Node& node, const Pass& pass, const PassContext& context) {
-  bool changed = false;
-  for (Subgraph& subgraph : node.subgraphs) {
-    auto copy = std::make_shared<Graph>(*subgraph.graph);
-    if (!pass.run(*copy, context)) continue;
-    subgraph.graph = std::move(copy);
-    changed = true;
+bool drop_dead_nodes(Graph& graph) {
+  auto live = output_flags(graph);
+  std::vector<bool> dead(graph.nodes.size());
+  for (std::size_t i = graph.nodes.size(); i-- > 0;) {
+    const Node& node = graph.nodes[i];
+    dead[i] = all_outputs(node, [&](ValueId id) { return !live[static_cast<std::size_t>(id)]; });
+    if (dead[i]) continue;
+    for (const ValueId id : node.all_inputs()) {
+      if (id != no_value) live[static_cast<std::size_t>(id)] = true;
+    }
+    for (const ValueId id : node.references) live[static_cast<std::size_t>(id)] = true;
   }
-  return changed;
+  erase_nodes(graph, dead);
+  return std::ranges::count(dead, true) > 0;
 }
 
 void erase_nodes(Graph& graph, const std::vector<bool>& gone) {

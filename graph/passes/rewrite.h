@@ -1,4 +1,4 @@
-// Helpers of passes: replacing values and rewriting subgraphs.
+// Helpers of passes: replacing values, inserting and removing nodes.
 #pragma once
 
 #include <vector>
@@ -32,8 +32,8 @@ std::vector<bool> named_flags(const Graph& graph);
 // Whether a subgraph of the node captures a value that has the flag.
 bool captures_flagged(const Node& node, const std::vector<bool>& flags);
 
-// Runs `pass` on a copy of each subgraph of the node and keeps the copy when it changed.
-bool run_on_subgraphs(Node& node, const Pass& pass, const PassContext& context);
+// Removes the nodes on which no output depends. Returns whether there were any.
+bool drop_dead_nodes(Graph& graph);
 
 // Forgets the constants that no node and no output reads, so that their memory may go.
 void drop_unread_constants(Graph& graph);

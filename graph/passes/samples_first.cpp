@@ -256,7 +256,7 @@ class SamplesFirst {
 
 bool put_samples_first(Graph& graph, const PassContext& context) {
   const std::vector<int> shape_readers = count_shape_readers(graph);
-  return fuse_own_inserting(graph, [&](Node& node, const Uses& uses, std::vector<Node>& before) {
+  return fuse_inserting(graph, [&](Node& node, const Uses& uses, std::vector<Node>& before) {
     return is_transpose(node, {1, 0, 2}) &&
            SamplesFirst(graph, *context.catalogue, uses, shape_readers).fuse(node, before);
   });

@@ -2,7 +2,6 @@
 // (LoadOptions::no_fusion), to look for defects or to compare.
 #pragma once
 
-#include <cstdint>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -11,36 +10,73 @@
 
 namespace ondine {
 
-// In the order in which they run. The recognitions run before derivatives are made.
-enum class Fusion : std::uint8_t {
-  recognize_layer_normalization,
-  recognize_gelu,
-  recognize_swish,
-  recognize_cross_entropy,  // LogSoftmax and NegativeLogLikelihoodLoss
-  recognize_attention,
-  fuse_quantized,               // DequantizeLinear, a product, QuantizeLinear: in integers
-  fuse_activation_gradient,     // comparison and Where to ReluGrad, ClipGrad
-  fold_normalization,           // by constants, into the convolution before it
-  fuse_normalization_gradient,  // takes the derivative of its activation
-  move_relu_gradient,           // before the derivative of MaxPool, where elements are fewer
-  fuse_normalization,           // takes what is added to it and its activation
-  fuse_depthwise_gradient,      // takes that of the normalization before it
-  fuse_depthwise,               // takes the normalization before it
-  fuse_normalized_pointwise,    // a pointwise convolution and its gradient take the same
-  fuse_pointwise_gradient,      // both derivatives of a pointwise convolution
-  fuse_activation,              // into Conv, Gemm, MatMul; a bias or a sum into MatMul
-  fuse_pointwise,               // a pointwise convolution and those after it, as of a bottleneck
-  fuse_gather_gradient,         // adds to the sum that it is part of
-  fuse_sgd_update,              // w - rate * g
-  fuse_gemm_sgd_update,         // w - rate * A B
-  fuse_gemm_adam,               // Adam of a large variable by a product A B
-  fuse_elementwise,             // element-wise ends of the graph
+// One rewrite, known by its name. all_fusions() lists all there are; a rewrite needs no constant
+// below, which are those that had one first.
+class Fusion {
+ public:
+  static const Fusion recognize_layer_normalization;
+  static const Fusion recognize_gelu;
+  static const Fusion recognize_swish;
+  static const Fusion recognize_cross_entropy;
+  static const Fusion recognize_attention;
+  static const Fusion fuse_quantized;
+  static const Fusion fuse_activation_gradient;
+  static const Fusion fold_normalization;
+  static const Fusion fuse_normalization_gradient;
+  static const Fusion move_relu_gradient;
+  static const Fusion fuse_normalization;
+  static const Fusion fuse_depthwise_gradient;
+  static const Fusion fuse_depthwise;
+  static const Fusion fuse_normalized_pointwise;
+  static const Fusion fuse_pointwise_gradient;
+  static const Fusion fuse_activation;
+  static const Fusion fuse_pointwise;
+  static const Fusion fuse_gather_gradient;
+  static const Fusion fuse_sgd_update;
+  static const Fusion fuse_gemm_sgd_update;
+  static const Fusion fuse_gemm_adam;
+  static const Fusion fuse_elementwise;
+
+  // "fuse_sgd_update" and so on. Static storage.
+  constexpr const char* name() const noexcept { return name_; }
+  friend constexpr bool operator==(Fusion a, Fusion b) noexcept {
+    return std::string_view(a.name_) == b.name_;
+  }
+
+ private:
+  constexpr explicit Fusion(const char* name) noexcept : name_(name) {}
+  friend ONDINE_API std::span<const Fusion> all_fusions();
+
+  const char* name_;
 };
 
-// "fuse_sgd_update" and so on. Static storage.
+inline constexpr Fusion Fusion::recognize_layer_normalization{"recognize_layer_normalization"};
+inline constexpr Fusion Fusion::recognize_gelu{"recognize_gelu"};
+inline constexpr Fusion Fusion::recognize_swish{"recognize_swish"};
+inline constexpr Fusion Fusion::recognize_cross_entropy{"recognize_cross_entropy"};
+inline constexpr Fusion Fusion::recognize_attention{"recognize_attention"};
+inline constexpr Fusion Fusion::fuse_quantized{"fuse_quantized"};
+inline constexpr Fusion Fusion::fuse_activation_gradient{"fuse_activation_gradient"};
+inline constexpr Fusion Fusion::fold_normalization{"fold_normalization"};
+inline constexpr Fusion Fusion::fuse_normalization_gradient{"fuse_normalization_gradient"};
+inline constexpr Fusion Fusion::move_relu_gradient{"move_relu_gradient"};
+inline constexpr Fusion Fusion::fuse_normalization{"fuse_normalization"};
+inline constexpr Fusion Fusion::fuse_depthwise_gradient{"fuse_depthwise_gradient"};
+inline constexpr Fusion Fusion::fuse_depthwise{"fuse_depthwise"};
+inline constexpr Fusion Fusion::fuse_normalized_pointwise{"fuse_normalized_pointwise"};
+inline constexpr Fusion Fusion::fuse_pointwise_gradient{"fuse_pointwise_gradient"};
+inline constexpr Fusion Fusion::fuse_activation{"fuse_activation"};
+inline constexpr Fusion Fusion::fuse_pointwise{"fuse_pointwise"};
+inline constexpr Fusion Fusion::fuse_gather_gradient{"fuse_gather_gradient"};
+inline constexpr Fusion Fusion::fuse_sgd_update{"fuse_sgd_update"};
+inline constexpr Fusion Fusion::fuse_gemm_sgd_update{"fuse_gemm_sgd_update"};
+inline constexpr Fusion Fusion::fuse_gemm_adam{"fuse_gemm_adam"};
+inline constexpr Fusion Fusion::fuse_elementwise{"fuse_elementwise"};
+
 ONDINE_API const char* to_string(Fusion fusion) noexcept;
-ONDINE_API std::span<const Fusion> all_fusions() noexcept;
-// The fusions that a name stands for: one for each name of to_string and for the names that
+// In the order in which they run. The recognitions run before derivatives are made.
+ONDINE_API std::span<const Fusion> all_fusions();
+// The fusions that a name stands for: one for each name of all_fusions() and for the names that
 // earlier versions had, every one for "all". Error(not_found) for any other name.
 ONDINE_API std::vector<Fusion> fusions_from_name(std::string_view name);
 

@@ -9,12 +9,41 @@
 
 using namespace ondine;  // NOLINT
 
-TEST_CASE("every fusion is a pass of the same name, in the same order, and every pass a fusion") {
+TEST_CASE("the fusions are the optional steps of the pipeline, in its order") {
   std::vector<std::string> passes;
-  for (const auto all : {graph::recognition_passes(), graph::fusion_passes()}) {
-    for (const graph::Pass& pass : all) passes.emplace_back(pass.name);
+  for (const graph::Step& step : graph::pipeline()) {
+    if (step.optional) passes.emplace_back(step.pass->name);
   }
   CHECK(fusion_names() == passes);
+}
+
+TEST_CASE("every constant of Fusion is a fusion that there is") {
+  const auto all = all_fusions();
+  for (const Fusion fusion : {Fusion::recognize_layer_normalization,
+                              Fusion::recognize_gelu,
+                              Fusion::recognize_swish,
+                              Fusion::recognize_cross_entropy,
+                              Fusion::recognize_attention,
+                              Fusion::fuse_quantized,
+                              Fusion::fuse_activation_gradient,
+                              Fusion::fold_normalization,
+                              Fusion::fuse_normalization_gradient,
+                              Fusion::move_relu_gradient,
+                              Fusion::fuse_normalization,
+                              Fusion::fuse_depthwise_gradient,
+                              Fusion::fuse_depthwise,
+                              Fusion::fuse_normalized_pointwise,
+                              Fusion::fuse_pointwise_gradient,
+                              Fusion::fuse_activation,
+                              Fusion::fuse_pointwise,
+                              Fusion::fuse_gather_gradient,
+                              Fusion::fuse_sgd_update,
+                              Fusion::fuse_gemm_sgd_update,
+                              Fusion::fuse_gemm_adam,
+                              Fusion::fuse_elementwise}) {
+    CAPTURE(fusion.name());
+    CHECK(std::ranges::count(all, fusion) == 1);
+  }
 }
 
 TEST_CASE("a fusion is found by its name") {

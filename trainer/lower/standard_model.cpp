@@ -33,7 +33,7 @@ void simplify(Graph& graph, const Limits& limits) {
   context.evaluate = [&](const Node& node, const Graph& owner) {
     return evaluate_node(node, owner, folding_limits(node, owner, limits, fold_bytes));
   };
-  run_passes(graph, context);
+  run_passes(graph, context, passes_of(Phase::folding));
 }
 
 // The IR version that brought each version of ai.onnx from 18 on.

@@ -125,7 +125,7 @@ void complete_outputs(Graph& graph) {
 Graph expand_to_standard(const Graph& graph, const Catalogue& catalogue) {
   Graph result = rewritten(graph, catalogue, [](const Node& node) { return !is_standard(node); });
   // What only the replaced nodes read is dead now, and may be what is not standard.
-  remove_dead_nodes.run(result, {});
+  run_pass(result, remove_dead_nodes, {});
   trim_outputs(result);
   require_standard(result);
   return result;
