@@ -24,6 +24,7 @@
 #include <ondine/model.h>
 #include <ondine/operator_set.h>
 #include <ondine/operators.h>
+#include <ondine/options.h>
 #include <ondine/plan.h>
 #include <ondine/precision.h>
 #include <ondine/prepare.h>
