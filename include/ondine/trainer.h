@@ -112,8 +112,8 @@ struct TrainerOptions {
   std::uint64_t checkpoint_every = 0;  // written after every N steps of an epoch too
   // The checkpoints of the last N epochs are kept as FILE.epoch1, FILE.epoch2, ... besides.
   std::uint64_t keep_last = 0;
-  bool resume = false;                 // fit() begins with resume()
-  bool resume_if_exists = false;       // sets `resume` where has_checkpoint(checkpoint)
+  bool resume = false;            // fit() begins with resume()
+  bool resume_if_exists = false;  // sets `resume` where has_checkpoint(checkpoint)
   bool overwrite = false;
   // Numbers fed to scalar inputs in every step.
   std::vector<std::pair<std::string, double>> constants = {};

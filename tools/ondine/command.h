@@ -102,7 +102,8 @@ class Command {
   bool is_from_job(const std::string& name) const;
   // Options that are added now stand under it in the help.
   void heading(const std::string& text);
-  // After parsing: the options that were given as a job file, and the defaults of others as comments.
+  // After parsing: the options that were given as a job file, and the defaults of others as
+  // comments.
   std::string job_text(bool with_defaults) const;
   // Adds --config and --write-config: a file in TOML with the other options, which the command line
   // overrides.

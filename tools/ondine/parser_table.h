@@ -16,7 +16,7 @@ namespace ondine::cli {
 struct ParserTable {
   std::function<int()> chosen;
   std::map<const CLI::Option*, std::vector<std::string>> choices;
-  std::set<std::string> from_job;  // options that the job file gives
+  std::set<std::string> from_job;                 // options that the job file gives
   std::list<std::string> files;                   // of --config and --write-config
   std::map<const CLI::Option*, OptionInfo> rows;  // of the library's table
   std::map<CLI::App*, std::string> sections;      // of job files
