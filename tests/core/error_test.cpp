@@ -5,6 +5,15 @@
 using ondine::Error;
 using ondine::ErrorCode;
 
+TEST_CASE("codes have names of their own, and numbers that never change") {
+  constexpr const char* names[] = {"invalid_model", "unsupported", "mismatch",  "corrupt",
+                                   "io",            "limit",       "cancelled", "internal",
+                                   "not_finite",    "not_found",   "exists",    "invalid_option"};
+  for (std::size_t number = 0; number < std::size(names); ++number) {
+    CHECK(std::string(to_string(static_cast<ErrorCode>(number))) == names[number]);
+  }
+}
+
 TEST_CASE("an error lists what encloses it, innermost first, and repeats nothing in a row") {
   Error error(ErrorCode::io, "cannot open");
   error.add_context("model 'a'");

@@ -108,7 +108,7 @@ TEST_CASE_METHOD(Files, "errors of a file name it and the reason") {
     File::open(files, path);
     FAIL_CHECK("opened");
   } catch (const Error& error) {
-    CHECK(error.code() == ErrorCode::io);
+    CHECK(error.code() == ErrorCode::not_found);
     CHECK_THAT(error.what(), Catch::Contains(path) && Catch::Contains("No such file"));
   }
 }

@@ -37,6 +37,17 @@ def test_tensors_are_not_copied(models):
     model = ondine.load(models / "net.onnx")
     with pytest.raises(ValueError, match="not in row-major order"):
         model.infer({"image": torch.randn(4, 4).T})
-    with pytest.raises(BufferError):
-        model.infer({"image": torch.zeros(4, 4, requires_grad=True)})
     assert model.infer({"image": torch.randn(4, 4).T}, copy=True)["logits"].shape == (4, 3)
+
+
+def test_a_module_is_prepared_with_its_weights(tmp_path):
+    pytest.importorskip("onnxscript")
+    torch.manual_seed(2)
+    module = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 3))
+    image = torch.randn(5, 4)
+    model = ondine.prepare(module, image, loss="softmax-cross-entropy", init="keep")
+    name = model.inputs[0].name
+    logits = next(iter(model.infer({name: image}).values()))
+    np.testing.assert_allclose(logits, module(image).detach(), atol=1e-6)
+    with pytest.raises(TypeError, match="needs example_inputs"):
+        ondine.prepare(module, loss="mse")

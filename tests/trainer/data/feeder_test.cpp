@@ -30,7 +30,8 @@ std::string refusal(Ports inputs, const NamedValues& arrays, const ArrayMap& map
   try {
     const Feeder feeder(inputs, arrays, map);
   } catch (const Error& error) {
-    CHECK(error.code() == ErrorCode::mismatch);
+    const bool is_absent = error.message().starts_with("there is no");
+    CHECK(error.code() == (is_absent ? ErrorCode::not_found : ErrorCode::mismatch));
     return error.message();
   }
   return "";

@@ -1,0 +1,28 @@
+#!/bin/sh
+# Builds the wheel over the library of BUILD, installs it in a clean virtual environment and runs its
+# tests and mypy there: python.sh SOURCE BUILD WORK. Exits with 77, which ctest counts as skipped,
+# where PyPI cannot be reached or Python has no headers.
+set -eu
+source=$1
+build=$2
+work=$3
+mkdir -p "$work"
+"$source/scripts/python_packages.sh" "$work/make" nanobind scikit-build-core
+if ! "$work/make/bin/python" -c 'import os, sysconfig
+raise SystemExit(not os.path.exists(sysconfig.get_path("include") + "/Python.h"))'; then
+  echo "skipped: no headers of Python (Debian package python3-dev)"
+  exit 77
+fi
+cmake --install "$build" --prefix "$work/prefix" >/dev/null
+rm -rf "$work/wheels" "$work/clean"
+PATH="$work/make/bin:$PATH" CMAKE_PREFIX_PATH="$work/prefix" "$work/make/bin/pip" wheel -q --no-deps \
+  --no-build-isolation -w "$work/wheels" "$source/bindings/python" -C build-dir="$work/build"
+"$source/scripts/python_packages.sh" "$work/clean" numpy pytest mypy
+"$work/clean/bin/pip" install -q --no-deps "$work"/wheels/*.whl
+"$build/bin/bindings_models" "$work/models"
+cp "$source/bindings/python/tests/typing_check.py" "$work"
+cd "$work"
+ONDINE_MODELS=$work/models "$work/clean/bin/python" -B -m pytest -q -p no:cacheprovider \
+  "$source/bindings/python/tests"
+"$work/clean/bin/mypy" --strict -p ondine_train
+"$work/clean/bin/mypy" --strict typing_check.py
