@@ -6,6 +6,8 @@
 #include <array>
 #include <utility>
 
+#include "core/utf8.h"
+
 namespace ondine {
 namespace {
 
@@ -28,30 +30,11 @@ bool is_hidden(char32_t code) {
   });
 }
 
-// Bytes of a character, by its first; 0 for a byte that begins none.
-std::size_t length_from(unsigned char first) {
-  if (first < 0x80) return 1;
-  if (first < 0xc0 || first >= 0xf8) return 0;
-  return first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
-}
-
 }  // namespace
 
 NextCharacter next_character(std::string_view text) {
-  const auto first = static_cast<unsigned char>(text[0]);
-  NextCharacter result{1, false, first, false};
-  const std::size_t length = length_from(first);
-  if (length == 0 || length > text.size()) return result;
-  char32_t code = length == 1 ? first : first & (0x7fU >> length);
-  for (std::size_t i = 1; i < length; ++i) {
-    const auto byte = static_cast<unsigned char>(text[i]);
-    if ((byte & 0xc0) != 0x80) return result;
-    code = code << 6 | (byte & 0x3f);
-  }
-  // The shortest form only, no surrogates, nothing beyond Unicode.
-  constexpr std::array<char32_t, 5> least{0, 0, 0x80, 0x800, 0x10000};
-  if (code < least[length] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000)) return result;
-  return {length, !is_hidden(code), code, true};
+  const CodePoint found = decode_utf8(text);
+  return {found.bytes, found.valid && !is_hidden(found.value), found.value, found.valid};
 }
 
 void append_printable(std::string& out, std::string_view text, const NextCharacter& character) {

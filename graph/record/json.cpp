@@ -4,6 +4,7 @@
 
 #include "core/base64.h"
 #include "core/message.h"
+#include "core/utf8.h"
 #include "graph/record/json_value.h"
 #include "graph/record/names.h"
 #include "graph/record/record.h"

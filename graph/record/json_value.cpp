@@ -186,15 +186,6 @@ void JsonValue::erase(std::string_view name) noexcept {
   names.erase(names.begin() + at);
 }
 
-bool is_utf8(std::string_view text) {
-  while (!text.empty()) {
-    const NextCharacter character = next_character(text);
-    if (!character.is_utf8) return false;
-    text.remove_prefix(character.bytes);
-  }
-  return true;
-}
-
 std::string dump(const JsonValue& value) {
   std::string out;
   append(out, value);

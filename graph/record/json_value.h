@@ -45,7 +45,6 @@ struct JsonValue {
   }
 };
 
-bool is_utf8(std::string_view text);
 // Texts must be UTF-8.
 std::string dump(const JsonValue& value);
 // Error(corrupt) for what is no JSON, Error(limit) for more than 32 levels.

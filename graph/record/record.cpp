@@ -11,6 +11,13 @@ const char* to_string(OutputMeaning meaning) noexcept {
   return graph::name_in(graph::meaning_names, meaning);
 }
 
+const DataRecord::Input* DataRecord::find_input(std::string_view name) const noexcept {
+  for (const Input& one : inputs) {
+    if (one.name == name) return &one;
+  }
+  return nullptr;
+}
+
 }  // namespace ondine
 
 namespace ondine::graph {

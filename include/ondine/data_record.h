@@ -93,6 +93,9 @@ struct DataRecord {
   Data data;
   // The entry that this was read from, whose unknown members a writer keeps.
   std::string source;
+
+  // How rows became the input; nullptr where the record does not say.
+  const Input* find_input(std::string_view name) const noexcept;
 };
 
 // The record of a model; what its metadata does not say is empty. Models that earlier versions

@@ -55,7 +55,7 @@ struct AudioOptions {
 // What data is opened for.
 enum class DataUse : std::uint8_t {
   training,    // every row needs its target
-  evaluation,  // like training
+  evaluation,  // like training, but pictures that the model resizes keep their own sizes
   inference,   // targets are not read, so that they may be missing or unknown
 };
 

@@ -1,7 +1,9 @@
 // Everything but <ondine/eigen.h>, which needs Eigen.
 #pragma once
 
+#include <ondine/all_rows.h>
 #include <ondine/augment.h>
+#include <ondine/best_paths.h>
 #include <ondine/build.h>
 #include <ondine/data.h>
 #include <ondine/data_limits.h>
@@ -16,6 +18,7 @@
 #include <ondine/import_ort.h>
 #include <ondine/layers.h>
 #include <ondine/limits.h>
+#include <ondine/losses.h>
 #include <ondine/lower.h>
 #include <ondine/metadata.h>
 #include <ondine/model.h>

@@ -30,8 +30,11 @@ void infer(InferContext& context) {
 std::vector<Val> expand(ExpandContext& context) {
   std::vector<Val> operands;
   for (std::size_t i = 0; i < context.input_count(); ++i) operands.push_back(context.x(i));
-  return context.builder().nodes("QuantizedLSTM", operands, context.node().attributes, 3,
-                                 ondine_domain);
+  Attributes attributes = context.node().attributes;
+  // onnxruntime keeps h of all steps in Y, with zeros after the end of a sequence, if a node has
+  // it.
+  if (!context.has_output(0)) attributes.emplace_back("keeps_ended", std::int64_t{1});
+  return context.builder().nodes("QuantizedLSTM", operands, attributes, 3, ondine_domain);
 }
 
 }  // namespace

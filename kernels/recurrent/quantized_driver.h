@@ -19,6 +19,7 @@ class QuantizedLstm {
       : s_(s),
         standard_(is_standard_lstm(s)),
         has_lengths_(context.has_input(In::sequence_lens)),
+        keeps_ended_(keeps_ended(context)),
         w_(context, scratch_, {In::w, QuantizedLstmInput::w_scale, QuantizedLstmInput::w_point}),
         r_(context, scratch_, {In::r, QuantizedLstmInput::r_scale, QuantizedLstmInput::r_point}),
         x_(context, scratch_, In::x),
@@ -224,6 +225,7 @@ class QuantizedLstm {
   }
 
   void end(const Call& call, std::int64_t b) const {
+    if (keeps_ended_ && call.length(b) > 0) return;
     std::fill_n(call.h + b * s_.hidden_size, s_.hidden_size, C{0});
   }
 
@@ -265,7 +267,7 @@ class QuantizedLstm {
 
   Scratch scratch_;
   Recurrence s_;
-  bool standard_, has_lengths_;
+  bool standard_, has_lengths_, keeps_ended_;
   QuantizedWeights<C> w_, r_;
   ComputeIn<C> x_, b_, initial_h_, initial_c_, p_;
   ComputeOut<C> y_, y_h_, y_c_, gates_, cells_, rounded_x_, rounded_y_, rounded_h_;

@@ -188,11 +188,17 @@ Val rounded(Val x, Val range_of) {
   return b.node("StraightThrough", {value, x, graph::full_like(x, 1)}, {}, ondine_domain);
 }
 
-// Samples whose sequence ended before the last step count as zeros.
+// Samples whose sequence ended before the last step count as zeros, unless they are kept.
+template <bool keeps>
 void unrolled_step(const UnrolledCell& cell, Val gates, UnrolledState& state) {
   Val h = state.h;
   if (cell.lengths) {
-    const Val counts = graph::unsqueeze(graph::less(cell.now, cell.lengths + 1.0), {1});
+    Val end = cell.lengths + 1.0;
+    if (keeps) {
+      const Val any = graph::greater(cell.lengths, graph::scalar_like(cell.lengths, 0));
+      end = graph::where(any, cell.now + 1.0, end);
+    }
+    const Val counts = graph::unsqueeze(graph::less(cell.now, end), {1});
     h = graph::where(counts, h, graph::scalar_like(h, 0));
   }
   unrolled_lstm_step(cell, gates, state, rounded(h, h));
@@ -229,7 +235,8 @@ std::vector<Val> expand(ExpandContext& context) {
                           context.x(LstmIn::p)};
   for (const Val operand : operands) lstm.inputs.push_back(operand.id());
   ExpandContext inner(b, lstm);
-  std::vector<Val> ys = unroll(inner, lstm_traits, unrolled_step);
+  std::vector<Val> ys =
+      unroll(inner, lstm_traits, keeps_ended(context) ? unrolled_step<true> : unrolled_step<false>);
   for (std::size_t i = 1; lengths && i < 3; ++i) {
     const Val any = graph::unsqueeze(graph::greater(lengths, graph::scalar_like(lengths, 0)), {1});
     ys[i] = graph::where(any, ys[i], graph::scalar_like(ys[i], 0));

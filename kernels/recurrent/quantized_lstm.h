@@ -2,7 +2,8 @@
 // LSTM with weights W [directions, input_size, 4 hidden_size] and R [directions, hidden_size,
 // 4 hidden_size] in 8 bits. X is rounded to 8 bits as a whole, and h of all samples together before
 // each step, as DynamicQuantizeLinear rounds; products are exact sums of integers. Samples whose
-// sequence has ended count as zeros, and a sample's last step comes first backwards.
+// sequence has ended count as zeros, or with the attribute keeps_ended as their last h, and a
+// sample's last step comes first backwards.
 #pragma once
 
 #include "graph/contract/infer.h"
@@ -18,6 +19,10 @@ struct QuantizedLstmInput {  // after those of LSTM
 struct QuantizedLstmOutput {
   enum : std::size_t { gates = 3, cells, rounded_x, rounded_y, rounded_h };
 };
+
+inline bool keeps_ended(const graph::NodeView& node) {
+  return node.attr_int("keeps_ended", 0) != 0;
+}
 
 // Checks attributes and inputs and sets the outputs.
 void infer_quantized_lstm(graph::InferContext& context);

@@ -5,26 +5,10 @@
 
 #include "core/message.h"
 #include "core/stop.h"
+#include "core/utf8.h"
 
 namespace ondine::kernels {
 namespace {
-
-void append_utf8(std::string& out, char32_t c) {
-  const auto put = [&](char32_t byte) { out += static_cast<char>(byte); };
-  if (c < 0x80) return put(c);
-  if (c < 0x800) {
-    put(0xc0 | c >> 6);
-  } else {
-    if (c < 0x10000) {
-      put(0xe0 | c >> 12);
-    } else {
-      put(0xf0 | c >> 18);
-      put(0x80 | (c >> 12 & 0x3f));
-    }
-    put(0x80 | (c >> 6 & 0x3f));
-  }
-  put(0x80 | (c & 0x3f));
-}
 
 bool is_space(char32_t c) noexcept {
   return (c >= 0x09 && c <= 0x0d) || c == ' ' || c == 0x85 || c == 0xa0 || c == 0x1680 ||
@@ -33,23 +17,6 @@ bool is_space(char32_t c) noexcept {
 }
 
 }  // namespace
-
-CodePoint decode_utf8(std::string_view text) noexcept {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const CodePoint stray{byte(0), 1, false};
-  const unsigned char lead = byte(0);
-  if (lead < 0x80) return {lead, 1, true};
-  const std::size_t bytes = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
-  if (lead < 0xc2 || lead > 0xf4 || text.size() < bytes) return stray;
-  char32_t value = lead & (0xffU >> (bytes + 1));
-  for (std::size_t i = 1; i < bytes; ++i) {
-    if ((byte(i) & 0xc0) != 0x80) return stray;
-    value = value << 6 | (byte(i) & 0x3fU);
-  }
-  constexpr char32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-  if (value < least[bytes] || value > 0x10ffff || (value >= 0xd800 && value < 0xe000)) return stray;
-  return {value, bytes, true};
-}
 
 std::size_t leading_space(std::string_view text) noexcept {
   if (text.empty()) return 0;

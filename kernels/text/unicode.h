@@ -1,5 +1,5 @@
-// UTF-8 and case conversion for the text operators (StringNormalizer, StringSplit). Bytes that are
-// not UTF-8 are left unchanged.
+// White space and case conversion for the text operators (StringNormalizer, StringSplit). Bytes
+// that are not UTF-8 are left unchanged.
 #pragma once
 
 #include <cstddef>
@@ -8,14 +8,6 @@
 #include <string_view>
 
 namespace ondine::kernels {
-
-struct CodePoint {
-  char32_t value = 0;
-  std::size_t bytes = 1;
-  bool valid = false;  // otherwise `value` is one stray byte
-};
-// The first code point of `text`, which must not be empty.
-CodePoint decode_utf8(std::string_view text) noexcept;
 
 // Bytes of the white space character at the front of `text`; 0 when there is none.
 std::size_t leading_space(std::string_view text) noexcept;

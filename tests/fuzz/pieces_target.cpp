@@ -8,7 +8,7 @@
 
 #include <ondine/text.h>
 
-#include "proto/utf8.h"
+#include "core/utf8.h"
 #include "tests/fuzz/try_model.h"
 
 namespace {

@@ -4,6 +4,7 @@
 #include <functional>
 #include <iostream>
 
+#include <ondine/all_rows.h>
 #include <ondine/data.h>
 #include <ondine/data_record.h>
 #include <ondine/printable.h>
@@ -84,10 +85,8 @@ class Writer {
 
 std::string target_of(const DataRecord& record) {
   if (record.table && !record.table->target.empty()) return record.table->target;
-  for (const DataRecord::Input& one : record.inputs) {
-    if (one.name == record.prediction.label) return one.column;
-  }
-  return {};
+  const DataRecord::Input* label = record.find_input(record.prediction.label);
+  return label == nullptr ? std::string() : label->column;
 }
 
 class DataInference {
@@ -142,17 +141,8 @@ class DataInference {
       std::cerr << "note: " << printable(note) << '\n';
     }
     Feeder feeder = recorded.feeder;
-    const std::uint64_t size =
-        feeder.has_own_sizes() ? 1 : feeder.fixed_batch().value_or(batch_size);
-    std::vector<std::uint64_t> rows;
-    for (std::uint64_t first = 0; first < feeder.size(); first += size) {
-      const std::uint64_t count = std::min(size, feeder.size() - first);
-      rows.clear();
-      for (std::uint64_t i = 0; i < count; ++i) rows.push_back(first + i);
-      // The last row fills up a batch of fixed size.
-      if (feeder.fixed_batch()) rows.resize(size, feeder.size() - 1);
-      run_batch(data, feeder.take(rows), std::span(rows).first(count), writer);
-    }
+    for_all_rows(feeder, batch_size,
+                 [&](auto feeds, auto rows) { run_batch(data, feeds, rows, writer); });
   }
 
   void run_batch(const Dataset& data, std::span<const NamedValue> feeds,

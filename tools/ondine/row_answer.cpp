@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numeric>
 
+#include <ondine/best_paths.h>
+#include <ondine/losses.h>
 #include <ondine/printable.h>
 
 #include "ondine/common.h"
@@ -11,15 +13,17 @@
 namespace ondine::cli {
 namespace {
 
+bool has_labels(const std::string& loss, std::initializer_list<LossLabels> labels) {
+  const LossFacts* facts = find_loss(loss);
+  return facts != nullptr && std::find(labels.begin(), labels.end(), facts->labels) != labels.end();
+}
+
 bool is_class_loss(const std::string& loss) {
-  for (const char* one : {"softmax-cross-entropy", "soft-cross-entropy", "focal", "kl", "nll"}) {
-    if (loss == one) return true;
-  }
-  return false;
+  return has_labels(loss, {LossLabels::classes, LossLabels::probabilities});
 }
 
 bool is_binary_loss(const std::string& loss) {
-  return loss == "bce" || loss == "bce-probabilities" || loss == "dice" || loss == "hinge";
+  return has_labels(loss, {LossLabels::binary, LossLabels::signs});
 }
 
 std::vector<double> softmax(std::vector<double> scores) {
@@ -217,16 +221,15 @@ RowAnswer RowReader::shares(const Tensor& output, std::uint64_t row) const {
   return best(counts, "class", "share");
 }
 
-// The best path of CTC: runs of a class count once, the blank not at all.
 RowAnswer RowReader::sequence(const Tensor& output, std::uint64_t row) const {
+  const auto steps = positions(output, row);
+  Tensor scores(DType::float64, {1, static_cast<std::int64_t>(steps.size()),
+                                 steps.empty() ? 1 : static_cast<std::int64_t>(steps[0].size())});
+  auto to = scores.mutable_values<double>().begin();
+  for (const std::vector<double>& one : steps) to = std::copy(one.begin(), one.end(), to);
+  const std::vector<std::int64_t> labels =
+      best_paths(scores, options_.prediction.ctc_blank).front();
   std::string text;
-  std::int64_t last = -1;
-  std::vector<std::int64_t> labels;
-  for (const std::vector<double>& scores : positions(output, row)) {
-    const auto best = std::max_element(scores.begin(), scores.end()) - scores.begin();
-    if (best != last && best != options_.prediction.ctc_blank) labels.push_back(best);
-    last = best;
-  }
   if (options_.classes.empty() && options_.texts) {
     text = options_.texts->decode(labels);
   } else {

@@ -50,14 +50,15 @@ BatchReader::BatchReader(Feeder& feeder, BatchOrder order, const Augmenter* augm
       augmenter_(augmenter),
       epoch_(epoch),
       sources_(sources_of(feeder)) {
-  if (feeder.has_own_sizes()) {
+  has_own_sizes_ = feeder.has_own_sizes();
+  if (has_own_sizes_ && (order_.size > 1 || augmenter != nullptr)) {
     fail(ErrorCode::mismatch,
          "the pictures keep their own sizes, so that they make no batches; give one size for all: "
          "--image-size HEIGHTxWIDTH");
   }
   const bool is_slow = std::any_of(sources_.begin(), sources_.end(),
                                    [](const RowSource& one) { return one.column->is_slow(); });
-  const std::size_t row_bytes = checked_row_bytes();
+  const std::size_t row_bytes = has_own_sizes_ ? large_batch + 1 : checked_row_bytes();
   if (!is_slow) chunk_rows_ = 8;
   if (is_slow && row_bytes <= small_row) chunk_rows_ = 4;
   if (!is_slow && augmenter == nullptr) return;
@@ -129,19 +130,34 @@ void BatchReader::open(std::uint64_t batch) {
   }
   slot.feeds.resize(sources_.size());
   for (std::size_t i = 0; i < sources_.size(); ++i) {
-    Shape shape{static_cast<std::int64_t>(rows.size())};
-    for (const std::int64_t dim : sources_[i].type.dims) shape.push_back(dim);
-    auto& [name, value] = slot.feeds[i];
-    name = sources_[i].input;
-    if (!value.is_tensor() || !(value.tensor().shape() == shape)) {
-      value = Tensor(sources_[i].type.dtype, shape);
-    }
+    slot.feeds[i].first = sources_[i].input;
+    // The size of a picture is found out with its row.
+    if (!has_own_sizes_) size_feed(slot, i, sources_[i].type.dims);
   }
   slot.missing = chunks(rows.size());
   slot.error = nullptr;
 }
 
+void BatchReader::size_feed(Slot& slot, std::size_t source, const Dims& row) const {
+  Shape shape{static_cast<std::int64_t>(slot.rows.size())};
+  for (const std::int64_t dim : row) shape.push_back(dim);
+  Value& value = slot.feeds[source].second;
+  if (value.is_tensor() && value.tensor().shape() == shape) return;
+  value = Tensor(sources_[source].type.dtype, shape);
+}
+
+void BatchReader::fill_own_size(Slot& slot) const {
+  for (std::size_t i = 0; i < sources_.size(); ++i) {
+    RowType type = sources_[i].type;
+    type.dims = sources_[i].column->dims_of(slot.rows[0], std::move(type.dims));
+    size_feed(slot, i, type.dims);
+    auto* to = static_cast<std::byte*>(slot.feeds[i].second.tensor().mutable_data());
+    sources_[i].column->copy(slot.rows, type, to);
+  }
+}
+
 void BatchReader::fill(Slot& slot, std::uint64_t chunk) {
+  if (has_own_sizes_) return fill_own_size(slot);
   const std::size_t first = chunk * chunk_rows_;
   const std::size_t last = std::min<std::size_t>(first + chunk_rows_, slot.rows.size());
   const auto rows = std::span(slot.rows).subspan(first, last - first);

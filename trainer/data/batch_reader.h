@@ -29,7 +29,8 @@ struct BatchOrder {
 class BatchReader {
  public:
   // The feeder and the augmenter must outlive it; no one else may use the feeder meanwhile.
-  // Error(limit) for batches above Reading::batch_bytes, and from Column::check_batch.
+  // Error(limit) for batches above Reading::batch_bytes, and from Column::check_batch;
+  // Error(mismatch) for pictures of their own sizes in batches of several rows or with changes.
   BatchReader(Feeder& feeder, BatchOrder order, const Augmenter* augmenter = nullptr,
               std::uint64_t epoch = 0);
   ~BatchReader();
@@ -62,6 +63,9 @@ class BatchReader {
   std::uint64_t chunks(std::size_t rows) const;
   std::size_t checked_row_bytes() const;
   void open(std::uint64_t batch);
+  // Gives the feed of a source memory for the slot's rows.
+  void size_feed(Slot& slot, std::size_t source, const Dims& row) const;
+  void fill_own_size(Slot& slot) const;
   void fill(Slot& slot, std::uint64_t chunk);
   // With mutex_ locked:
   bool has_chunk() const;
@@ -75,6 +79,7 @@ class BatchReader {
   const Augmenter* augmenter_;
   std::uint64_t epoch_;
   std::vector<RowSource> sources_;
+  bool has_own_sizes_ = false;  // every batch is one picture of its own size
   std::uint64_t chunk_rows_ = 1;
   std::optional<double> waited_;
 

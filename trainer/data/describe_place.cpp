@@ -6,7 +6,7 @@
 
 #include "core/files/file.h"
 #include "core/message.h"
-#include "proto/utf8.h"
+#include "core/utf8.h"
 #include "trainer/data/file_names.h"
 #include "trainer/data/files/file_kind.h"
 

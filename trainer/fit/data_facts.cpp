@@ -12,8 +12,6 @@
 namespace ondine::fit {
 namespace {
 
-const char* remedy() { return "; open the data with recorded_options(model)"; }
-
 std::string list_of(const std::vector<std::string>& names) {
   constexpr std::size_t shown = 10;
   std::string text;
@@ -23,16 +21,13 @@ std::string list_of(const std::vector<std::string>& names) {
   return names.size() > shown ? text + ", ..." : text;
 }
 
-void require_classes(const DataRecord& record, const Dataset& data) {
-  if (record.classes.empty() || data.classes().empty() || record.classes == data.classes()) return;
-  fail(ErrorCode::mismatch, "the classes of the data (", list_of(data.classes()),
-       ") are not those of the model (", list_of(record.classes), ")", remedy());
-}
-
-void require_table(const DataRecord& record, const Dataset& data) {
-  if (!record.table || !data.table() || record.table->features == data.table()->features) return;
-  fail(ErrorCode::mismatch, "the columns of the data (", list_of(data.table()->features),
-       ") are not those of the model (", list_of(record.table->features), ")", remedy());
+// Names in their order; empty where one of both does not say.
+void require_names(const char* what, const std::vector<std::string>& found,
+                   const std::vector<std::string>& known) {
+  if (found.empty() || known.empty() || found == known) return;
+  fail(ErrorCode::mismatch, "the ", what, " of the data (", list_of(found),
+       ") are not those of the model (", list_of(known), "); open the data with ",
+       "recorded_options(model)");
 }
 
 void require_encoding(const DataRecord& record, const Dataset& data) {
@@ -62,21 +57,14 @@ std::vector<DataRecord::Input> inputs_of(const Feeder& feeder) {
   return result;
 }
 
-const DataRecord::Input* find(const std::vector<DataRecord::Input>& inputs,
-                              const std::string& name) {
-  const auto found = std::find_if(inputs.begin(), inputs.end(),
-                                  [&](const DataRecord::Input& one) { return one.name == name; });
-  return found == inputs.end() ? nullptr : &*found;
-}
-
 // A target that is an input itself, or the text one token later, says more than the loss.
 void take_meaning(DataRecord& record, const Model& model, const Dataset& training) {
   DataRecord::Prediction& prediction = record.prediction;
-  const DataRecord::Input* label = find(record.inputs, prediction.label);
+  const DataRecord::Input* label = record.find_input(prediction.label);
   if (label == nullptr) return;
   const std::vector<PortInfo> main = model.inputs();
   const bool is_input = std::any_of(main.begin(), main.end(), [&](const PortInfo& port) {
-    const DataRecord::Input* one = find(record.inputs, port.name);
+    const DataRecord::Input* one = record.find_input(port.name);
     return one != nullptr && one->column == label->column;
   });
   const OutputMeaning meaning = prediction.meaning;
@@ -116,8 +104,10 @@ void take_images(DataRecord& record, const Dataset& training) {
 }  // namespace
 
 void require_recorded(const DataRecord& record, const Dataset& data) {
-  require_classes(record, data);
-  require_table(record, data);
+  require_names("classes", data.classes(), record.classes);
+  if (record.table && data.table()) {
+    require_names("columns", data.table()->features, record.table->features);
+  }
   require_encoding(record, data);
   require_rate(record, data);
 }
@@ -127,7 +117,7 @@ ArrayMap recorded_map(const DataRecord& record, std::span<const PortInfo> inputs
   ArrayMap result = map;
   const std::vector<PortInfo> columns = data.columns();
   for (const PortInfo& port : inputs) {
-    const DataRecord::Input* known = find(record.inputs, port.name);
+    const DataRecord::Input* known = record.find_input(port.name);
     const bool is_named = std::any_of(map.begin(), map.end(),
                                       [&](const auto& one) { return one.first == port.name; });
     if (known == nullptr || is_named) continue;
@@ -149,7 +139,7 @@ std::vector<std::string> input_notes(const DataRecord& record, std::span<const P
   });
   const Feeder feeder = make_feeder(record, inputs, data, own);
   for (const DataRecord::Input& now : inputs_of(feeder)) {
-    const DataRecord::Input* known = find(record.inputs, now.name);
+    const DataRecord::Input* known = record.find_input(now.name);
     if (known == nullptr || known->dtype == DType::undefined || known->scale == now.scale) continue;
     if (is_integer(known->dtype) && is_integer(now.dtype) && known->dtype != now.dtype) {
       fail(ErrorCode::mismatch, "input ", quoted(now.name), " was trained with ", known->dtype,
@@ -179,7 +169,7 @@ Feeder make_feeder(const DataRecord& record, std::span<const PortInfo> inputs, c
   const auto& known = record.inputs;
   const bool is_known = std::all_of(inputs.begin(), inputs.end(), [&](const PortInfo& input) {
     const auto& others = roles.targets;
-    return input.has_default || find(known, input.name) != nullptr ||
+    return input.has_default || record.find_input(input.name) != nullptr ||
            std::find(others.begin(), others.end(), input.name) != others.end();
   });
   if (is_known && !known.empty()) {

@@ -1,4 +1,4 @@
-// Sequences of labels from the scores of each step, as the CTC loss reads them.
+// What belongs to the labels of sequences.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,12 @@ namespace ondine::fit {
 
 using Labels = std::vector<std::int64_t>;
 
-// The best path of each row of `scores` [N, T, C] in its first steps[row] steps: the class with the
-// largest score of each step (the first of several), runs of one class as one, without `blank`.
-// A. Graves et al., ICML 2006, section 3.2. Error(mismatch) for another shape, and for a number of
-// steps that is negative or above T.
-std::vector<Labels> best_paths(const Tensor& scores, const Tensor& steps, std::int64_t blank);
+// The elements of `tensor`, one for each row. Error(mismatch) for another number of rows, and for a
+// length that is negative or above `most`.
+std::vector<std::uint64_t> lengths_of(const Tensor& tensor, std::int64_t rows, std::int64_t most);
 
-// The first counts[row] labels of each row of `labels` [N, L]. Errors in the same way.
+// The first counts[row] labels of each row of `labels` [N, L]. Error(mismatch) for another shape,
+// and as lengths_of().
 std::vector<Labels> cut_labels(const Tensor& labels, const Tensor& counts);
 
 }  // namespace ondine::fit

@@ -72,12 +72,8 @@ std::vector<std::string> metric_names(const Model& model, std::size_t algorithm)
 
 std::uint64_t for_each_batch(Feeder& feeder, std::uint64_t batch_size,
                              const std::function<void(std::span<const NamedValue>)>& use) {
-  if (feeder.has_own_sizes()) {
-    for (std::uint64_t row = 0; row < feeder.size(); ++row) use(feeder.take(std::span(&row, 1)));
-    return feeder.size();
-  }
   data::BatchOrder order;
-  order.size = feeder.fixed_batch().value_or(batch_size);
+  order.size = feeder.has_own_sizes() ? 1 : feeder.fixed_batch().value_or(batch_size);
   order.whole_only = feeder.fixed_batch().has_value();
   order.rows.resize(feeder.size());
   std::iota(order.rows.begin(), order.rows.end(), std::uint64_t{0});
@@ -103,6 +99,7 @@ Evaluation evaluate(const Model& model, const Dataset& data, const EvaluateOptio
     const std::vector<PortInfo> inputs = fit::with_labels(model.inputs(), *scoring);
     Feeder feeder = fit::make_feeder(record, inputs, data, options.map, {scoring->label.name});
     fit::Scores scores(*scoring);
+    const fit::LabelCheck check_labels(model);
     const std::vector<std::string> fetches{scoring->output};
     Evaluation result;
     result.rows = fit::for_each_batch(feeder, options.batch_size, [&](auto batch) {
@@ -111,6 +108,7 @@ Evaluation evaluate(const Model& model, const Dataset& data, const EvaluateOptio
       for (const NamedValue& feed : batch) {
         (fit::is_label(*scoring, feed.first) ? labels : feeds).push_back(feed);
       }
+      check_labels.check(labels, scoring->label.name);
       const Results outputs = model.infer(feeds, fetches);
       scores.add(outputs[0].second.tensor(), labels);
       const auto rows = static_cast<std::uint64_t>(labels[0].second.tensor().shape()[0]);

@@ -7,6 +7,7 @@
 #include <ondine/data.h>
 #include <ondine/trainer.h>
 
+#include "trainer/fit/label_check.h"
 #include "trainer/fit/scoring.h"
 #include "trainer/fit/worst_errors.h"
 
@@ -50,6 +51,7 @@ class Validator {
   std::size_t algorithm_;
   std::uint64_t batch_size_;
   NamedValues constants_;
+  LabelCheck check_labels_;
   Feeder feeder_;
   std::vector<std::string> metrics_;  // outputs of the algorithm
   std::optional<Scoring> scoring_;

@@ -67,7 +67,8 @@ FitRun::FitRun(Session& session, const Dataset& training, const Dataset& validat
     : session_(session),
       options_(session.options),
       state_(session.state),
-      constants_(constants_of(*session.model, options_, options_.algorithm)) {
+      constants_(constants_of(*session.model, options_, options_.algorithm)),
+      check_labels_(*session.model) {
   if (session.accumulation) {
     update_constants_ = constants_of(*session.model, options_, session.update());
     for (const PortInfo& port : session.model->algorithm(session.update()).inputs) {
@@ -225,6 +226,7 @@ void FitRun::step(std::uint64_t rows) {
   feeds_.clear();
   if (reader_) {
     const auto batch = reader_->next();
+    check_labels_(batch);
     feeds_.assign(batch.begin(), batch.end());
   }
   feeds_.insert(feeds_.end(), constants_.begin(), constants_.end());

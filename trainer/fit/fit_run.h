@@ -15,6 +15,7 @@
 #include "trainer/fit/accumulation.h"
 #include "trainer/fit/early_stopping.h"
 #include "trainer/fit/evaluator.h"
+#include "trainer/fit/label_check.h"
 #include "trainer/fit/run_state.h"
 #include "trainer/fit/schedule.h"
 #include "trainer/records/recorders.h"
@@ -109,7 +110,8 @@ class FitRun {
   std::uint64_t rows_ = 0;  // of an epoch
   std::optional<data::Augmenter> augmenter_;
   std::optional<data::BatchReader> reader_;  // of the current epoch
-  std::optional<double> data_wait_;          // seconds of the current epoch
+  LabelCheck check_labels_;
+  std::optional<double> data_wait_;  // seconds of the current epoch
   std::optional<Validator> validator_;
   WorstErrors worst_;  // of the last validation, for the report
   std::optional<BestEpoch> best_;

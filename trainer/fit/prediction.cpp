@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <ondine/losses.h>
+
 #include "core/message.h"
 #include "graph/record/meaning.h"
 
@@ -36,13 +38,28 @@ DataRecord::Prediction find_prediction(const Model& model, const DataRecord& rec
 }
 
 std::optional<Task> task_of_loss(const std::string& loss) {
-  if (loss == "softmax-cross-entropy" || loss == "nll" || loss == "focal") return Task::classes;
-  if (loss == "bce" || loss == "bce-probabilities" || loss == "dice" || loss == "hinge") {
-    return Task::binary;
+  const LossFacts* facts = find_loss(loss);
+  if (facts == nullptr) return {};
+  switch (facts->labels) {
+    case LossLabels::classes:
+      return Task::classes;
+    case LossLabels::binary:
+    case LossLabels::signs:
+      return Task::binary;
+    case LossLabels::sequences:
+      return Task::sequences;
+    case LossLabels::numbers:
+      return Task::regression;
+    case LossLabels::probabilities:
+    case LossLabels::vectors:
+    case LossLabels::groups:
+      break;
   }
-  if (loss == "ctc") return Task::sequences;
-  if (loss == "mse" || loss == "mae" || loss == "huber") return Task::regression;
   return {};
+}
+
+bool has_no_score(const std::string& loss) {
+  return find_loss(loss) != nullptr && !task_of_loss(loss);
 }
 
 }  // namespace ondine::fit

@@ -15,7 +15,10 @@ namespace ondine::fit {
 DataRecord::Prediction find_prediction(const Model& model, const DataRecord& record,
                                        const std::string& output = {});
 
-// What the labels of a loss are; nothing for a loss that is not known.
+// How outputs are compared with the labels of a loss; nothing for a loss that is not known, and for
+// one whose labels no output is compared with.
 std::optional<metrics::Task> task_of_loss(const std::string& loss);
+// Of the latter.
+bool has_no_score(const std::string& loss);
 
 }  // namespace ondine::fit

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <ondine/best_paths.h>
+
 #include "core/message.h"
 #include "trainer/fit/class_axis.h"
 #include "trainer/fit/metric_values.h"
@@ -125,8 +127,13 @@ void Scores::add_decided(const Tensor& output, const Tensor& labels) {
   scores_.assign(classes.size() * columns_, 0);
   for (std::size_t i = 0; i < classes.size(); ++i) {
     if (!(classes[i] >= 0 && classes[i] < static_cast<double>(columns_))) {
+      const std::string known =
+          scoring_.class_count_is_assumed
+              ? cat(columns_, " classes were assumed, since neither the model nor the data names ",
+                    "any; give data that names its classes, as folders and words in a table do")
+              : cat("the model has ", columns_, " classes");
       fail(ErrorCode::mismatch, "output ", quoted(scoring_.output), " has the class ", classes[i],
-           ", the model has ", columns_, " classes");
+           "; ", known);
     }
     scores_[i * columns_ + static_cast<std::size_t>(classes[i])] = 1;
   }
@@ -158,7 +165,9 @@ void Scores::add_sequences(const Tensor& output, const Tensor& labels,
   const std::string problem = misfit(output.shape(), labels.shape());
   if (!problem.empty()) fail(ErrorCode::mismatch, problem);
   references_ = cut_labels(labels, tensor_of(batch, scoring_.lengths[0].name));
-  decoded_ = best_paths(output, tensor_of(batch, scoring_.lengths[1].name), scoring_.blank);
+  const Tensor& steps = tensor_of(batch, scoring_.lengths[1].name);
+  decoded_ =
+      best_paths(output, scoring_.blank, lengths_of(steps, output.shape()[0], output.shape()[1]));
   for (const auto& metric : metrics_) metric->add(last());
   count_ += labels.shape()[0];
 }

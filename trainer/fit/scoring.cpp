@@ -43,9 +43,8 @@ std::optional<PortInfo> label_of_algorithm(const Model& model, const std::string
 // The column that fed the labels in training, or of the name that the label has.
 std::string recorded_label(const DataRecord& record, const std::vector<PortInfo>& columns) {
   const std::string& label = record.prediction.label;
-  for (const DataRecord::Input& one : record.inputs) {
-    if (one.name == label && has_name(columns, one.column)) return one.column;
-  }
+  const DataRecord::Input* known = record.find_input(label);
+  if (known != nullptr && has_name(columns, known->column)) return known->column;
   return has_name(columns, label) ? label : std::string();
 }
 
@@ -94,14 +93,6 @@ void assume_task(const Model& model, Scoring& scoring) {
     scoring.task = Task::classes;
     scoring.note = unknown + "its output is taken for scores of classes";
   }
-}
-
-// Losses whose labels are not what an output is compared with element by element.
-bool has_no_score(const std::string& loss) {
-  for (const char* one : {"soft-cross-entropy", "kl", "cosine", "triplet", "contrastive"}) {
-    if (loss == one) return true;
-  }
-  return false;
 }
 
 void add_lengths(Scoring& scoring, std::int64_t blank) {
@@ -168,9 +159,11 @@ void choose_metrics(const std::string& loss, const std::vector<std::string>& nam
 
 // By the names, the size of a new head, or the scores that the model also gives. A model that tells
 // none of them has as many as the labels may have.
-void count_classes(const Model& model, const DataRecord& record, Scoring& scoring) {
+void count_classes(const Model& model, const DataRecord& record, const Dataset& data,
+                   Scoring& scoring) {
   for (const std::string& name : scoring.metrics) metrics::require_no_scores(name, scoring.output);
-  scoring.class_count = std::max<std::size_t>(record.classes.size(), record.class_count);
+  scoring.class_count =
+      std::max<std::size_t>({record.classes.size(), record.class_count, data.classes().size()});
   for (const PortInfo& port : model.outputs()) {
     const bool has_scores = is_float(port.dtype) && port.dims && port.dims->size() == 2;
     if (has_scores && (*port.dims)[1] > 1) {
@@ -178,7 +171,8 @@ void count_classes(const Model& model, const DataRecord& record, Scoring& scorin
           std::max(scoring.class_count, static_cast<std::size_t>((*port.dims)[1]));
     }
   }
-  if (scoring.class_count == 0) scoring.class_count = most_unnamed_classes;
+  scoring.class_count_is_assumed = scoring.class_count == 0;
+  if (scoring.class_count_is_assumed) scoring.class_count = most_unnamed_classes;
 }
 
 }  // namespace
@@ -208,7 +202,7 @@ std::optional<Scoring> find_scoring(const Model& model, const Dataset& data,
   scoring.label = *label;
   choose_task(model, prediction, scoring);
   choose_metrics(prediction.loss, options.metrics, scoring);
-  if (scoring.is_decided) count_classes(model, record, scoring);
+  if (scoring.is_decided) count_classes(model, record, data, scoring);
   scoring.ignored_label = prediction.ignored_label;
   if (scoring.task != Task::regression) {
     scoring.class_names = data.classes().empty() ? record.classes : data.classes();

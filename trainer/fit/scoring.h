@@ -26,6 +26,7 @@ struct Scoring {
   // The output holds classes themselves, below class_count, instead of their scores.
   bool is_decided = false;
   std::size_t class_count = 0;
+  bool class_count_is_assumed = false;  // neither the model nor the data tells it
   // Labels of classes that do not count.
   std::optional<std::int64_t> ignored_label;
   // Of sequences: inputs with the number of labels and of steps of each row, and the class that

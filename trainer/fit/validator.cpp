@@ -39,6 +39,7 @@ Validator::Validator(const Model& model, const Dataset& data, const TrainerOptio
     : algorithm_(options.algorithm),
       batch_size_(std::max(options.batch_size, evaluation_batch)),
       constants_(constants),
+      check_labels_(model),
       feeder_(make_feeder(data_record(model),
                           without(model.algorithm(options.algorithm).inputs, constants), data,
                           options.map, target_inputs(model, options.algorithm))) {
@@ -109,6 +110,7 @@ void Validator::try_first_batch(const Model& model) {
 }
 
 Results Validator::evaluate(const Model& model, std::span<const NamedValue> batch) {
+  check_labels_(batch);
   feeds_.assign(batch.begin(), batch.end());
   feeds_.insert(feeds_.end(), constants_.begin(), constants_.end());
   return model.eval_step(feeds_, algorithm_, fetches_);

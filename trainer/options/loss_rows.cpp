@@ -1,26 +1,20 @@
 // The loss, and options that only some losses read.
+#include <ondine/losses.h>
+
 #include "trainer/options/parse.h"
 #include "trainer/options/prepare_parts.h"
 
 namespace ondine::options {
 namespace {
 
-const std::vector<std::pair<std::string, Loss>> losses{
-    {"softmax-cross-entropy", Loss::softmax_cross_entropy},
-    {"bce", Loss::bce_with_logits},
-    {"mse", Loss::mse},
-    {"mae", Loss::mae},
-    {"huber", Loss::huber},
-    {"nll", Loss::nll},
-    {"bce-probabilities", Loss::bce_probabilities},
-    {"kl", Loss::kl},
-    {"hinge", Loss::hinge},
-    {"focal", Loss::focal},
-    {"dice", Loss::dice},
-    {"cosine", Loss::cosine},
-    {"triplet", Loss::triplet},
-    {"contrastive", Loss::contrastive},
-    {"ctc", Loss::ctc}};
+// Soft labels are an option of softmax cross entropy, not a choice.
+std::vector<std::pair<std::string, Loss>> choices() {
+  std::vector<std::pair<std::string, Loss>> result;
+  for (const LossFacts& one : loss_facts()) {
+    if (one.name == loss_name(one.loss)) result.emplace_back(one.name, one.loss);
+  }
+  return result;
+}
 
 constexpr const char* cross_entropy = "softmax-cross-entropy";
 
@@ -34,7 +28,7 @@ void set_class_weights(PrepareTarget& to, const Given& given) {
 
 void add_choice(Rows<PrepareTarget>& rows) {
   rows.heading("Loss");
-  rows.choice<Loss>("loss", losses,
+  rows.choice<Loss>("loss", choices(),
                     "Loss that the steps lower; nll and bce-probabilities are those of "
                     "probabilities",
                     [](PrepareTarget& to, Loss value) { to.options.loss = value; })

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/message.h"
-#include "proto/utf8.h"
+#include "core/utf8.h"
 
 namespace ondine::text {
 

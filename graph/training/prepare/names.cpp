@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/stop.h"
 namespace ondine::graph {
 
 std::vector<std::shared_ptr<const GraphDef>> subgraphs_of(const NodeDef& node) {
@@ -43,6 +44,7 @@ std::set<std::string> captured_names(const GraphDef& graph) {
 }
 
 std::vector<std::string> reads_of(const NodeDef& node) {
+  checkpoint(64);  // every walk over a graph comes by here
   std::vector<std::string> result;
   for (const std::string& input : node.inputs) {
     if (!input.empty()) result.push_back(input);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/message.h"
+#include "core/stop.h"
 #include "core/to_doubles.h"
 #include "graph/training/prepare/constants.h"
 #include "graph/training/prepare/fixed.h"
@@ -64,6 +65,7 @@ bool matches_glob(std::string_view pattern, std::string_view text) noexcept {
 
 const InitializerDef* find_initializer(const GraphDef& graph, std::string_view name) noexcept {
   for (const InitializerDef& initializer : graph.initializers) {
+    checkpoint(64);
     if (initializer.name == name) return &initializer;
   }
   return nullptr;
@@ -113,7 +115,10 @@ class Chooser {
     }
     require_matches(options_->train, "train", candidates_);
     require_matches(options_->freeze, "freeze", candidates_);
-    for (const InitializerDef* one : candidates_) constant_[one] = why_constant(*one);
+    for (const InitializerDef* one : candidates_) {
+      checkpoint(8 * one->value.size());
+      constant_[one] = why_constant(*one);
+    }
     for (const std::string& pattern : options_->train) {
       selects_constants_.push_back(
           std::none_of(constant_.begin(), constant_.end(), [&](const auto& other) {

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "core/message.h"
+#include "core/stop.h"
 #include "graph/contract/opsets.h"
 #include "graph/record/training_entries.h"
 #include "graph/training/inference_mode.h"
@@ -147,7 +148,9 @@ Network adapt_network(ModelDef& model, const PrepareOptions& asked, const ValueT
     network.head = put_head(model, asked, types);
     network.options.output = network.head.output;
   }
+  check_stop();
   repair_export(model, asked, network);
+  check_stop();
   set_inference_mode(model.graph);
   if (asked.qat) network.quantized = insert_quantization(model, *asked.qat);
   return network;
@@ -272,10 +275,12 @@ PrepareReport prepare(ModelDef& given, const PrepareOptions& asked, const ValueT
   const LossInputs inputs =
       find_loss_inputs(model, names, types, options, loss_model, head.class_axis);
   const std::vector<std::string> values = inputs.values();
+  check_stop();
   GraphDef lifted;
   const ParameterChoice parameters =
       choose_and_lift(model, lifted, names, Strings(values.begin(), values.end()), options);
 
+  check_stop();
   TrainingInfoDef info;
   WrittenAlgorithm written = write_algorithm(model, info, names, inputs, parameters, options, types,
                                              loss_model, start, quantized);
@@ -287,6 +292,7 @@ PrepareReport prepare(ModelDef& given, const PrepareOptions& asked, const ValueT
   if (options.quantize_frozen) {
     report.quantized = quantize_frozen(model, report.trained, *options.quantize_frozen);
   }
+  check_stop();
   report.notes = notes;
   if (separated) separate_traced(given, separation_of(asked));
   for (std::string& note : lost_parameters(given, restored))

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <ondine/losses.h>
+
 #include "graph/record/meaning.h"
 #include "graph/record/record.h"
 #include "graph/training/prepare/cut.h"
@@ -48,9 +50,8 @@ OutputMeaning meaning_of(const GraphDef& main, const std::string& output,
 }
 
 bool has_classes(const PrepareOptions& options) {
-  return (options.loss == Loss::softmax_cross_entropy || options.loss == Loss::nll ||
-          options.loss == Loss::focal) &&
-         !options.soft_labels && !has_loss_model(options);
+  const LossFacts* facts = find_loss(name_of(options));
+  return facts != nullptr && facts->labels == LossLabels::classes;
 }
 
 }  // namespace

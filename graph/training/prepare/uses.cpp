@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "core/stop.h"
 #include "graph/training/prepare/names.h"
 #include "graph/training/prepare/paths.h"
 
@@ -11,6 +12,7 @@ namespace ondine::graph {
 Producers producers_of(std::span<const NodeDef> nodes) {
   Producers result;
   for (const NodeDef& node : nodes) {
+    checkpoint(64);
     for (const std::string& output : node.outputs) {
       if (!output.empty()) result[output] = &node;
     }

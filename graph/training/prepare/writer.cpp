@@ -2,6 +2,7 @@
 
 #include "core/message.h"
 #include "core/scalar.h"
+#include "core/stop.h"
 
 namespace ondine::graph {
 
@@ -26,6 +27,7 @@ std::vector<DimDef> to_dim_defs(const Shape& shape) {
 std::vector<std::string> GraphWriter::nodes(const std::string& op, std::vector<std::string> inputs,
                                             const std::vector<std::string>& hints,
                                             Attributes attributes, const std::string& domain) {
+  checkpoint(1024);
   NodeDef node;
   node.op = op;
   node.domain = domain;

@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "core/message.h"
+#include "core/stop.h"
 #include "graph/contract/opsets.h"
 #include "graph/training/prepare/initializers.h"
 #include "graph/training/prepare/losses/pieces.h"
@@ -55,6 +56,7 @@ class Inserter {
     graph_.nodes.clear();
     producers_ = producers_of(nodes);
     for (const NodeDef& original : nodes) {
+      checkpoint(256);
       NodeDef node = original;
       if (is_layer(node)) {
         const std::string activation = quantized_activation(node.inputs[0]);

@@ -9,6 +9,7 @@
 
 #include "core/float_formats.h"
 #include "core/message.h"
+#include "core/stop.h"
 #include "graph/contract/opsets.h"
 #include "graph/training/prepare/names.h"
 #include "graph/training/prepare/values.h"
@@ -233,6 +234,7 @@ std::vector<QuantizedWeight> quantize_frozen(ModelDef& model,
   {
     const Readers readers = readers_of(model.graph);
     for (InitializerDef& one : model.graph.initializers) {
+      checkpoint(64 + 64 * one.value.size());
       if (one.value.dtype() != DType::float32 || one.value.shape().rank() != 2 ||
           one.value.size() < least_elements || kept.contains(one.name)) {
         continue;

@@ -44,6 +44,7 @@ struct Network {
   bool signed_weights = true;
   bool peepholes = false, initial = false, input_forget = false;
   std::vector<std::int32_t> lengths = {};
+  bool keeps_ended = false;  // without Y: ended samples count with their last h
 
   std::size_t directions() const { return direction == "bidirectional" ? 2 : 1; }
   std::size_t width() const { return 4 * hidden; }
@@ -193,6 +194,7 @@ class Case {
       for (std::size_t s = 0; s < n.samples; ++s) {
         const std::size_t first = s * n.hidden;
         if (i >= n.length(s)) {
+          if (n.keeps_ended && n.length(s) > 0) continue;
           std::fill_n(h.begin() + static_cast<std::ptrdiff_t>(first), n.hidden, 0.0);
           continue;
         }
@@ -239,6 +241,25 @@ TEST_CASE("DynamicQuantizeLSTM rounds X and the states of all samples of a step"
       CAPTURE(i);
       check_close(got[i].tensor(), want[i], {1e-6, 1e-6});
     }
+  }
+}
+
+TEST_CASE("QuantizedLSTM counts samples that have ended as their last state where they are kept") {
+  for (Network network : networks()) {
+    if (network.lengths.empty()) continue;
+    CAPTURE(network.direction);
+    network.keeps_ended = true;
+    const Case one(network);
+    OpCase op = one.op();
+    op.op = "QuantizedLSTM";
+    op.domain = graph::ondine_domain;
+    op.attributes.emplace_back("keeps_ended", std::int64_t{1});
+    const auto got = run_op(op);
+    const auto want = one.want();
+    for (std::size_t i = 0; i < 3; ++i) check_close(got[i].tensor(), want[i], {1e-6, 1e-6});
+    if (network.direction != "forward") continue;
+    const OwnOperator own{op.op, op.inputs, op.attributes, {}, op.domain, 3};
+    check_standard_form(own, {1e-9, 1e-9});
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <ondine/best_paths.h>
 #include <ondine/error.h>
 
 #include "trainer/fit/decode_sequences.h"
@@ -64,6 +65,13 @@ using fit::Labels;
 
 Tensor counts(const std::vector<std::int64_t>& values) {
   return Tensor::of<std::int64_t>({static_cast<std::int64_t>(values.size())}, values);
+}
+
+// With the steps as a batch has them.
+std::vector<Labels> paths(const Tensor& scores, std::initializer_list<int> steps,
+                          std::int64_t blank) {
+  return best_paths(scores, blank,
+                    fit::lengths_of(counts(steps), scores.shape()[0], scores.shape()[1]));
 }
 
 }  // namespace
@@ -147,19 +155,18 @@ TEST_CASE("the best path takes runs of a class as one, and blanks divide them") 
   for (std::size_t i = 0; i < winners.size(); ++i) {
     scores.mutable_values<float>()[3 * i + static_cast<std::size_t>(winners[i])] = 1;
   }
-  CHECK(fit::best_paths(scores, counts({5, 5}), 2) == std::vector<Labels>{{0, 0, 1}, {1, 1, 0}});
-  CHECK(fit::best_paths(scores, counts({3, 0}), 2) == std::vector<Labels>{{0}, {}});
-  CHECK(fit::best_paths(scores, counts({5, 5}), 0) == std::vector<Labels>{{2, 1}, {1, 2, 1}});
+  CHECK(paths(scores, {5, 5}, 2) == std::vector<Labels>{{0, 0, 1}, {1, 1, 0}});
+  CHECK(paths(scores, {3, 0}, 2) == std::vector<Labels>{{0}, {}});
+  CHECK(paths(scores, {5, 5}, 0) == std::vector<Labels>{{2, 1}, {1, 2, 1}});
   scores.mutable_values<float>()[1] = 1;
-  CHECK(fit::best_paths(scores, counts({1, 1}), 2) == std::vector<Labels>{{0}, {1}});
-  CHECK_THROWS_WITH(fit::best_paths(scores, counts({6, 1}), 2),
-                    Contains("a sequence has length 6 of 5"));
-  CHECK_THROWS_WITH(fit::best_paths(scores, counts({-1, 1}), 2),
-                    Contains("a sequence has length -1 of 5"));
-  CHECK_THROWS_WITH(fit::best_paths(scores, counts({1}), 2),
-                    Contains("there are 1 lengths of 2 sequences"));
-  CHECK_THROWS_WITH(fit::best_paths(Tensor(DType::float32, {2, 5, 0}), counts({1, 1}), 2),
+  CHECK(paths(scores, {1, 1}, 2) == std::vector<Labels>{{0}, {1}});
+  CHECK_THROWS_WITH(paths(scores, {6, 1}, 2), Contains("a sequence has length 6 of 5"));
+  CHECK_THROWS_WITH(paths(scores, {-1, 1}, 2), Contains("a sequence has length -1 of 5"));
+  CHECK_THROWS_WITH(paths(scores, {1}, 2), Contains("there are 1 lengths of 2 sequences"));
+  CHECK_THROWS_WITH(paths(Tensor(DType::float32, {2, 5, 0}), {1, 1}, 2),
                     Contains("sequences need scores [batch, steps, classes]"));
+  scores.mutable_values<float>()[1] = 0;
+  CHECK(best_paths(scores, 2) == paths(scores, {5, 5}, 2));
   const Tensor labels = Tensor::of<std::int64_t>({2, 3}, {1, 2, 3, 4, 5, 6});
   CHECK(fit::cut_labels(labels, counts({3, 2})) == std::vector<Labels>{{1, 2, 3}, {4, 5}});
   CHECK_THROWS_WITH(fit::cut_labels(labels, counts({4, 2})),

@@ -4,27 +4,12 @@
 
 #include "core/message.h"
 #include "core/stop.h"
+#include "core/utf8.h"
 
 namespace ondine::data {
 namespace {
 
 constexpr int most_levels = 100;
-
-void append_utf8(std::string& to, std::uint32_t point) {
-  const auto put = [&](std::uint32_t byte) { to += static_cast<char>(byte); };
-  if (point < 0x80) return put(point);
-  if (point < 0x800) {
-    put(0xc0 | point >> 6);
-  } else if (point < 0x10000) {
-    put(0xe0 | point >> 12);
-    put(0x80 | (point >> 6 & 0x3f));
-  } else {
-    put(0xf0 | point >> 18);
-    put(0x80 | (point >> 12 & 0x3f));
-    put(0x80 | (point >> 6 & 0x3f));
-  }
-  put(0x80 | (point & 0x3f));
-}
 
 class LineParser {
  public:

@@ -4,7 +4,7 @@
 
 #include "core/message.h"
 #include "core/stop.h"
-#include "proto/utf8.h"
+#include "core/utf8.h"
 
 namespace ondine::text {
 namespace {

@@ -5,7 +5,7 @@
 #include <ondine/limits.h>
 
 #include "core/message.h"
-#include "proto/utf8.h"
+#include "core/utf8.h"
 
 namespace ondine::text {
 namespace {
@@ -90,10 +90,9 @@ class Decoder {
  private:
   void flush() {
     for (std::string_view rest = bytes_; !rest.empty();) {
-      const std::string_view character = rest.substr(0, character_bytes(rest[0]));
-      const bool is_valid = is_utf8(character);
-      text_ += is_valid ? character : replacement_character;
-      rest.remove_prefix(is_valid ? character.size() : 1);
+      const CodePoint character = decode_utf8(rest);
+      text_ += character.valid ? rest.substr(0, character.bytes) : replacement_character;
+      rest.remove_prefix(character.bytes);
     }
     bytes_.clear();
   }

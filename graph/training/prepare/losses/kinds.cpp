@@ -1,42 +1,10 @@
 #include "graph/training/prepare/losses/kinds.h"
 
+#include <ondine/losses.h>
+
 namespace ondine::graph {
 
-std::string name_of(Loss loss) {
-  switch (loss) {
-    case Loss::softmax_cross_entropy:
-      return "softmax-cross-entropy";
-    case Loss::bce_with_logits:
-      return "bce";
-    case Loss::mse:
-      return "mse";
-    case Loss::mae:
-      return "mae";
-    case Loss::huber:
-      return "huber";
-    case Loss::nll:
-      return "nll";
-    case Loss::bce_probabilities:
-      return "bce-probabilities";
-    case Loss::kl:
-      return "kl";
-    case Loss::hinge:
-      return "hinge";
-    case Loss::focal:
-      return "focal";
-    case Loss::dice:
-      return "dice";
-    case Loss::cosine:
-      return "cosine";
-    case Loss::triplet:
-      return "triplet";
-    case Loss::contrastive:
-      return "contrastive";
-    case Loss::ctc:
-      return "ctc";
-  }
-  return {};
-}
+std::string name_of(Loss loss) { return std::string(loss_name(loss)); }
 
 std::string name_in_messages(Loss loss) {
   switch (loss) {

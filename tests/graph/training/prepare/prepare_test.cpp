@@ -2,9 +2,13 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <set>
 
+#include "core/stop.h"
+#include "graph/training/prepare/names.h"
 #include "graph/training/prepare/parameters.h"
+#include "graph/training/prepare/uses.h"
 #include "tests/graph/training/small_network.h"
 
 using namespace ondine;
@@ -141,4 +145,34 @@ TEST_CASE("a model that cannot be prepared is refused and unchanged") {
   CHECK_THROWS_WITH(prepare(model, options), Catch::Contains(message));
   CHECK(model.training.size() == infos);
   CHECK(model.opsets.size() == imports);
+}
+
+TEST_CASE("every way through prepare ends at its deadline and leaves the model as it was") {
+  PrepareOptions all;
+  PrepareOptions qat;
+  qat.qat = DType::int8;
+  PrepareOptions frozen;
+  frozen.quantize_frozen = FrozenFormat{};
+  frozen.train = {"fc.*"};
+  for (const PrepareOptions& options : {all, qat, frozen}) {
+    ModelDef model = network();
+    const StopScope scope({nullptr, std::chrono::steady_clock::now()});
+    CHECK_THROWS_WITH(prepare(model, options), Catch::Contains("deadline"));
+    CHECK(model.training.empty());
+  }
+}
+
+TEST_CASE("long walks over a graph look at the deadline themselves") {
+  ModelDef model = network();
+  NodeDef node;
+  node.op = "Identity";
+  node.inputs = {"x"};
+  node.outputs = {"y"};
+  const StopScope scope({nullptr, std::chrono::steady_clock::now()});
+  const auto walk = [&] {
+    for (int i = 0; i < 100'000; ++i) reads_of(node);
+  };
+  CHECK_THROWS_WITH(walk(), Catch::Contains("deadline"));
+  const std::vector<NodeDef> nodes(100'000, node);
+  CHECK_THROWS_WITH(producers_of(nodes), Catch::Contains("deadline"));
 }

@@ -1,0 +1,30 @@
+// Labels that the loss of a model cannot take, which would train or judge it wrongly without a
+// word.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+
+#include <ondine/losses.h>
+#include <ondine/model.h>
+
+namespace ondine::fit {
+
+class LabelCheck {
+ public:
+  // By the model's data record; checks nothing where it does not say the loss or its labels.
+  explicit LabelCheck(const Model& model);
+
+  // Error(mismatch) where the feed of the labels, or the one that is named, holds another number
+  // than the loss takes: one outside of 0..1 for labels that are there or not, other than -1 and 1
+  // for signs, and probabilities of classes, along axis 1, that are negative or not 1 in all.
+  void operator()(std::span<const NamedValue> feeds) const { check(feeds, label_); }
+  void check(std::span<const NamedValue> feeds, const std::string& label) const;
+
+ private:
+  const LossFacts* loss_;
+  std::string label_;
+};
+
+}  // namespace ondine::fit
