@@ -8,6 +8,7 @@ and plain code read. Needs onnx, onnxruntime, numpy, pillow and sentencepiece.
 import csv
 import json
 import re
+import shutil
 import struct
 import subprocess
 import sys
@@ -26,6 +27,7 @@ from PIL import Image
 PROGRAM = Path(sys.argv[1]).resolve()
 draw = np.random.default_rng(5)
 failures = []
+folders = []
 
 
 class Kind:
@@ -34,6 +36,7 @@ class Kind:
     def __init__(self, name):
         self.name = name
         self.folder = Path(tempfile.mkdtemp(prefix="round_trip_"))
+        folders.append(self.folder)
 
     def fail(self, text):
         failures.append(f"{self.name}: {text}")
@@ -368,6 +371,8 @@ def main():
             check()
         except RuntimeError as error:
             failures.append(str(error))
+    for folder in folders:
+        shutil.rmtree(folder)
     print("\n".join(failures) or "every kind of data gives the same numbers")
     sys.exit(1 if failures else 0)
 
