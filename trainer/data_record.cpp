@@ -24,6 +24,14 @@ std::int64_t feature_count(const Model& model) {
   return count;
 }
 
+// The column that gave the labels in training, where the data were no table: of texts, and of lists
+// of files. Class folders name theirs "label", which says nothing of the columns of a list.
+std::string label_column(const DataRecord& record) {
+  const DataRecord::Input* label = record.find_input(record.prediction.label);
+  if (label == nullptr || (label->column == "label" && record.text.encoding.empty())) return {};
+  return label->column;
+}
+
 void take_images(const DataRecord& record, DatasetOptions& options) {
   if (record.images) {
     options.image_size = record.images->size;
@@ -71,6 +79,8 @@ DatasetOptions recorded_options(const Model& model, DataUse use) {
       options.features = record.table->features;
       options.target = record.table->target;
       options.fill = record.table->fill;
+    } else {
+      options.target = label_column(record);
     }
     options.feature_count = feature_count(model);
     options.text = text_options(model);

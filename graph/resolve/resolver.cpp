@@ -240,8 +240,9 @@ void Resolver::bind_outputs(NameScope& scope, const NodeDef& def, Node& node) {
   Graph& graph = scope.graph();
   for (const std::string& output : def.outputs) {
     if (output.empty()) {
-      // Kernels always write their first output.
-      node.outputs.push_back(node.outputs.empty() ? graph.add_temporary("") : no_value);
+      // Kernels always write their first output; what is expanded has none.
+      const bool needs = node.outputs.empty() && node.op->bind != nullptr;
+      node.outputs.push_back(needs ? graph.add_temporary("") : no_value);
       continue;
     }
     const ValueId id = graph.add_temporary(scope.prefix + output);

@@ -95,7 +95,7 @@ struct DataRecord {
   std::string source;
 
   // How rows became the input; nullptr where the record does not say.
-  const Input* find_input(std::string_view name) const noexcept;
+  ONDINE_API const Input* find_input(std::string_view name) const noexcept;
 };
 
 // The record of a model; what its metadata does not say is empty. Models that earlier versions

@@ -76,6 +76,7 @@ std::vector<Val> grad(GradContext& g) {
 
 // The letters of an output of EinsumTo beside what Einsum can write.
 struct OutputLetters {
+  EinsumTerm once;                    // all of them
   EinsumTerm known;                   // those of operands, each once
   std::vector<std::int64_t> missing;  // axes of the letters that no operand has, counting each once
   std::vector<std::int64_t> first;    // axes in the output where letters come for the first time
@@ -95,6 +96,7 @@ OutputLetters letters_of(const EinsumTerm& output, const std::string& operands, 
     const std::int64_t count = letter == '.' ? dots : 1;
     const auto place = static_cast<std::int64_t>(result.first.size());
     const auto [known, fresh] = places.emplace(letter, place);
+    if (fresh) result.once += letter;
     if (!fresh) {
       result.repeats.push_back({axis, known->second});
     } else if (letter != '.' && operands.find(letter) == std::string::npos) {
@@ -132,6 +134,63 @@ Val on_diagonals(Val y, const OutputLetters& letters) {
   return graph::where(mask, graph::unsqueeze(y, added), b.scalar(0, y.dtype()));
 }
 
+// Whether the axes of `...` have the dims that the operands give them: the result's own in one
+// operand, and the same, 1 or none in the others.
+bool dots_fit(ExpandContext& context, const EinsumEquation& equation, const Type& wanted) {
+  const auto dims_of = [](const EinsumTerm& term, const Dims& dims) {
+    const auto first = dims.begin() + static_cast<std::ptrdiff_t>(term.find('.'));
+    return Dims(first, first + static_cast<std::ptrdiff_t>(dims.size() + 1 - term.size()));
+  };
+  const Dims needed = dims_of(equation.output, *wanted.dims);
+  bool found = false;
+  for (std::size_t i = 0; i < equation.operands.size(); ++i) {
+    const EinsumTerm& term = equation.operands[i];
+    if (term.find('.') == EinsumTerm::npos) continue;
+    const Val x = context.x(1 + i);
+    if (!x.ranked()) return false;
+    const Dims dims = dims_of(term, x.dims());
+    if (dims.size() > needed.size()) return false;
+    bool equal = dims.size() == needed.size();
+    for (std::size_t k = 1; k <= dims.size(); ++k) {
+      const Dim one = dims[dims.size() - k];
+      const bool is_same = one.same(needed[needed.size() - k]);
+      if (!is_same && !one.same(Dim(1))) return false;
+      equal = equal && is_same;
+    }
+    found = found || equal;
+  }
+  return found;
+}
+
+// The result with each letter once. Ones of its shape give it dims that no operand has; `...` comes
+// first meanwhile, so that what is too large is summed over.
+Val with_ones(ExpandContext& context, const std::string& text, const OutputLetters& letters,
+              const std::string& once, std::int64_t dots) {
+  Builder& b = context.builder();
+  const auto before = static_cast<std::int64_t>(once.find("..."));
+  std::vector<std::int64_t> order;
+  const auto rank = static_cast<std::int64_t>(letters.first.size());
+  for (std::int64_t i = 0; i < dots; ++i) order.push_back(before + i);
+  for (std::int64_t i = 0; i < rank; ++i) {
+    if (i < before || i >= before + dots) order.push_back(i);
+  }
+  std::vector<std::int64_t> axes;
+  std::vector<std::int64_t> back(order.size());
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    axes.push_back(letters.first[static_cast<std::size_t>(order[i])]);
+    back[static_cast<std::size_t>(order[i])] = static_cast<std::int64_t>(i);
+  }
+  const Val shape = graph::gather(context.x(0), b.int64s(axes), 0);
+  std::string front = once;
+  front = "..." + front.erase(static_cast<std::size_t>(before), 3);
+  std::vector<Val> operands;
+  for (std::size_t i = 1; i < context.input_count(); ++i) operands.push_back(context.x(i));
+  operands.push_back(graph::expand(b.scalar(1, operands[0].dtype()), shape));
+  const std::string equation = text + ',' + front + "->" + front;
+  const Val y = b.nodes("Einsum", operands, {{"equation", equation}}, 1)[0];
+  return graph::transpose(b.node("SumTo", {y, shape}, {}, ondine_domain), back);
+}
+
 // Einsum of the letters that it can write. Along others the result is repeated, repeated letters
 // take it to their diagonal, and dims of 1 in the output are summed over at the end.
 std::vector<Val> expand_to(ExpandContext& context) {
@@ -151,6 +210,10 @@ std::vector<Val> expand_to(ExpandContext& context) {
   if (has_dots && !wanted.ranked() && (!letters.missing.empty() || !letters.repeats.empty())) {
     fail(ErrorCode::unsupported, "the derivative of ", quoted(text), " along `...` has no ",
          "expansion where the rank is unknown");
+  }
+  if (has_dots && wanted.ranked() && !dots_fit(context, equation, wanted)) {
+    const Val y = with_ones(context, text, letters, to_string(letters.once), dots);
+    return {letters.repeats.empty() ? y : on_diagonals(y, letters)};
   }
   std::vector<Val> operands;
   for (std::size_t i = 1; i < context.input_count(); ++i) operands.push_back(context.x(i));

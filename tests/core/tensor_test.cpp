@@ -1,5 +1,4 @@
 #include <ondine/tensor.h>
-#include <ondine/value.h>
 
 #include <algorithm>
 #include <cstdint>

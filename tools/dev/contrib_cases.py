@@ -288,7 +288,8 @@ def quantized():
                 rest = [floats(count, 32), *more, *each, *each]
                 attrs = {"hidden_size": 4, "direction": direction}
                 fixed = (1, 2, 8, 9, 10, 11)
-                yield Case("DynamicQuantizeLSTM", [x, w, r, *rest], attrs, 3, fixed, tolerance=1e-5)
+                for present in (None, (1, 2)):
+                    yield Case("DynamicQuantizeLSTM", [x, w, r, *rest], attrs, 3, fixed, tolerance=1e-5, present=present)
     words = integers(-3000, 3000, 3, 4, dtype=np.int16)
     yield Case("QuantizeLinear", [floats(3, 4), f32(0.001), np.int16(5)])
     yield Case("DequantizeLinear", [words, floats(3, low=0.1), np.zeros(3, np.int16)], {"axis": 0})

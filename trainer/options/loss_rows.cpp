@@ -7,13 +7,13 @@
 namespace ondine::options {
 namespace {
 
-std::vector<std::pair<std::string, Loss>> losses() {
-  std::vector<std::pair<std::string, Loss>> choices;
+// Soft labels are an option of softmax cross entropy, not a choice.
+std::vector<std::pair<std::string, Loss>> choices() {
+  std::vector<std::pair<std::string, Loss>> result;
   for (const LossFacts& one : loss_facts()) {
-    // Soft labels are an option of softmax cross entropy.
-    if (loss_name(one.loss) == one.name) choices.emplace_back(one.name, one.loss);
+    if (one.name == loss_name(one.loss)) result.emplace_back(one.name, one.loss);
   }
-  return choices;
+  return result;
 }
 
 constexpr const char* cross_entropy = "softmax-cross-entropy";
@@ -29,7 +29,7 @@ void set_class_weights(PrepareTarget& to, const Given& given) {
 
 void add_choice(Rows<PrepareTarget>& rows) {
   rows.heading("Loss");
-  rows.choice<Loss>("loss", losses(),
+  rows.choice<Loss>("loss", choices(),
                     "Loss that the steps lower; nll and bce-probabilities are those of "
                     "probabilities",
                     [](PrepareTarget& to, Loss value) { to.options.loss = value; })

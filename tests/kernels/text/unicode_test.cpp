@@ -11,8 +11,9 @@ TEST_CASE("white space is that of Unicode") {
     INFO(space);
     CHECK(leading_space(std::string(space) + "a") == std::string(space).size());
   }
-  for (const char* text : {"", "a", "\x08", "\x0e", "\x1f", "!", "\xc2\x84", "\xc2\x86", "\xc2\xa1",
-                           "\xe2\x80\x8b", "\xe2\x80\xa7", "\xe2\x80\xaa"}) {
+  for (const char* text :
+       {"", "a", "\x08", "\x0e", "\x1f", "!", "\xc2\x84", "\xc2\x86", "\xc2\xa1", "\xe2\x80\x8b",
+        "\xe2\x80\xa7", "\xe2\x80\xaa", "\x85", "\xc2", "\xe2\x80", "\xe0\x82\xa0"}) {
     INFO(text);
     CHECK(leading_space(text) == 0);
   }

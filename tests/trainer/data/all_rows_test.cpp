@@ -1,5 +1,6 @@
 // All rows in their order, as inference takes them.
 #include <catch2/catch.hpp>
+#include <fstream>
 #include <numeric>
 #include <thread>
 
@@ -14,6 +15,10 @@ using namespace ondine;
 using namespace ondine::test;
 
 namespace {
+
+void write(const std::filesystem::path& file, const std::string& bytes) {
+  std::ofstream(file, std::ios::binary) << bytes;
+}
 
 Dataset numbers(std::int64_t rows) {
   Tensor x(DType::float32, {rows, 2});

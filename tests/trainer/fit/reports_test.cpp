@@ -68,7 +68,7 @@ Tensor counts(const std::vector<std::int64_t>& values) {
 }
 
 // With the steps as a batch has them.
-std::vector<Labels> paths(const Tensor& scores, std::initializer_list<int> steps,
+std::vector<Labels> paths(const Tensor& scores, const std::vector<std::int64_t>& steps,
                           std::int64_t blank) {
   return best_paths(scores, blank,
                     fit::lengths_of(counts(steps), scores.shape()[0], scores.shape()[1]));

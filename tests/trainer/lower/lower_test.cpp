@@ -199,7 +199,16 @@ TEST_CASE("lowered derivatives of Resize, Einsum and Det follow the training") {
                           {"i...i,...->i...", {3, 2, 4, 3}, {2, 4}, {3, 2, 4}},
                           {"...ii,...->...", {2, 3, 3}, {2}, {2}},
                           {"...ij,...->...", {2, 3, 4}, {2}, {2}},
-                          {"j...i,...->...", {4, 2, 3}, {2}, {2}}}) {
+                          {"j...i,...->...", {4, 2, 3}, {2}, {2}},
+                          // Dims of `...` that the other operand lacks, or has more of.
+                          {"...ii,...i->i", {2, 3, 3}, {2, 3}, {3}},
+                          {"...ii,...i->i", {2, 3, 3}, {1, 3}, {3}},
+                          {"...ii,...i->i", {1, 3, 3}, {4, 3}, {3}},
+                          {"...ii,...i->i", {4, 1, 3, 3}, {2, 3}, {3}},
+                          {"i...i,...i->i", {3, 4, 3}, {2, 4, 3}, {3}},
+                          {"i...,...i->i", {3, 1, 4}, {5, 2, 1, 3}, {3}},
+                          {"...ii,i->i", {2, 3, 3}, {3}, {3}},
+                          {"...ii,j->j", {2, 4, 3, 3}, {2}, {2}}}) {
     CAPTURE(one.equation);
     check_network(one.x, one.y, [&](ModelBuilder& b, const std::string& in) {
       // Both operands depend on weights.

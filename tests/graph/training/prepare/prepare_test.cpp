@@ -152,7 +152,7 @@ TEST_CASE("every way through prepare ends at its deadline and leaves the model a
   PrepareOptions qat;
   qat.qat = DType::int8;
   PrepareOptions frozen;
-  frozen.quantize_frozen = FrozenFormat{};
+  frozen.quantize_frozen = FrozenFormat(DType::int8);
   frozen.train = {"fc.*"};
   for (const PrepareOptions& options : {all, qat, frozen}) {
     ModelDef model = network();
