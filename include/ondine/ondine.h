@@ -11,6 +11,7 @@
 #include <ondine/dtype.h>
 #include <ondine/error.h>
 #include <ondine/external_data.h>
+#include <ondine/finetune.h>
 #include <ondine/fusion.h>
 #include <ondine/gradcheck.h>
 #include <ondine/import_ort.h>
@@ -19,6 +20,7 @@
 #include <ondine/lower.h>
 #include <ondine/metadata.h>
 #include <ondine/model.h>
+#include <ondine/networks.h>
 #include <ondine/operator_set.h>
 #include <ondine/operators.h>
 #include <ondine/plan.h>
