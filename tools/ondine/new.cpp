@@ -1,4 +1,5 @@
 #include <iostream>
+#include <ostream>
 #include <map>
 #include <memory>
 
@@ -33,7 +34,10 @@ int run(const Options& options) {
   network.text_length = reading.text.length;
   network.seconds = reading.audio.seconds;
   const NewNetwork made = new_network(kind, data, network);
-  replace_file(options.output, made.model);
+  replace_file(options.output, [&](std::ostream& out) {
+    out.write(reinterpret_cast<const char*>(made.model.data()),
+              static_cast<std::streamsize>(made.model.size()));
+  });
   std::cout << "wrote " << options.output << ": " << made.description << '\n';
   return 0;
 }

@@ -46,7 +46,7 @@ class Adapter {
   // With the options so far.
   void try_prepare() {
     adapted_.model.emplace(
-        ondine::prepare(*opened_->model, prepare_, options_->load, &adapted_.report));
+        ondine::prepare(opened_->model(), prepare_, options_->load, &adapted_.report));
   }
 
   void put_head() {
@@ -93,7 +93,7 @@ class Adapter {
 
   std::string order_text() const {
     if (target_->names.empty() || opened_->is_fresh) return "";
-    return class_names(*opened_->model).empty() ? ", its outputs are the classes in this order"
+    return class_names(opened_->model()).empty() ? ", its outputs are the classes in this order"
                                                 : ", with the classes that the model names";
   }
 
@@ -151,7 +151,7 @@ class Adapter {
   }
 
   bool has_same_names() const {
-    const std::vector<std::string> known = class_names(*opened_->model);
+    const std::vector<std::string> known = class_names(opened_->model());
     return known.empty() || target_->names.empty() || prepare_.head || known == target_->names;
   }
 
@@ -162,15 +162,15 @@ class Adapter {
     if (options_->learning_rate) {
       learning_rate = *options_->learning_rate;
     } else if (!options_->optimizer) {
-      learning_rate = rate.rate;
+      learning_rate = static_cast<float>(rate.rate);
       adapted_.rate = cat(rate.rate, " (", rate.reason, ")");
     }
     prepare_.optimizer = adapted_.optimizer;
     if (rate.body == 1 || !options_->prepare.rate_groups.empty()) return;
-    prepare_.rate_groups.push_back({"*", rate.body});
+    prepare_.rate_groups.push_back({"*", static_cast<float>(rate.body)});
     for (const std::string& name : adapted_.report.trained) {
       if (!name.starts_with("head.weight") && !name.starts_with("head.bias")) continue;
-      prepare_.rate_groups.push_back({name, 1 / rate.body});
+      prepare_.rate_groups.push_back({name, static_cast<float>(1 / rate.body)});
     }
   }
 

@@ -1,6 +1,7 @@
 #include <ondine/finetune.h>
 
 #include <algorithm>
+#include <array>
 #include <ostream>
 
 #include "core/message.h"

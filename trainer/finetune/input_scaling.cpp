@@ -21,6 +21,18 @@ std::optional<PortInfo> only_input(const Model& model) {
   return found;
 }
 
+// Of what new networks have in front.
+const char* described_scales(const Facts& facts) {
+  switch (facts.kind) {
+    case RowKind::images:
+      return "mean and deviation of each channel over training rows";
+    case RowKind::recordings:
+      return "log-mel spectrograms with mean and deviation of training rows";
+    default:
+      return "mean and deviation of each column over training rows";
+  }
+}
+
 bool is_channels(std::int64_t dim) { return dim == 1 || dim == 3; }
 
 InputScaling pretrained_images(const Opened& opened, const PortInfo& input) {
@@ -89,13 +101,13 @@ InputScaling scale_columns(const Opened& opened, const PortInfo& input, bool is_
 
 InputScaling choose_input_scaling(const Opened& opened, bool is_trained) {
   if (opened.facts.rows.empty()) return {};
-  const DataRecord record = data_record(*opened.model);
+  const DataRecord record = data_record(opened.model());
   if (!record.preprocessing.empty()) {
     if (opened.network.empty()) return {{}, "preprocessing that the model has"};
-    return {{}, "in the network: " + record.preprocessing[0].description};
+    return {{}, cat(described_scales(opened.facts), ", in the network")};
   }
   if (record.data.rows > 0) return {{}, "inputs as the model was trained with"};
-  const auto input = only_input(*opened.model);
+  const auto input = only_input(opened.model());
   if (!input || !input->dims || !is_float(input->dtype)) return {};
   switch (opened.facts.kind) {
     case RowKind::images:

@@ -44,7 +44,7 @@ class Opener {
     opened_.facts = look_at(data_, network_options(), inputs());
     split();
     add_notes(data_);
-    if (opened_.model == nullptr) draw_network();
+    if (!opened_.has_model()) draw_network();
     return std::move(opened_);
   }
 
@@ -55,26 +55,23 @@ class Opener {
     } else if (const auto* bytes = std::get_if<std::vector<std::byte>>(&model.value)) {
       own(Model::load(*bytes, options_->load));
     } else if (const auto* loaded = std::get_if<const Model*>(&model.value)) {
-      opened_.model = *loaded;
+      opened_.given = *loaded;
     }
-    if (opened_.model == nullptr) return;
+    if (!opened_.has_model()) return;
     if (options_->network) {
       fail(ErrorCode::mismatch, "a kind of network is for runs without a model");
     }
-    if (opened_.model->algorithm_count() != 0) {
+    if (opened_.model().algorithm_count() != 0) {
       fail(ErrorCode::mismatch, "the model has training information already; train it as it is "
            "(ondine train), or export it for inference first");
     }
-    opened_.is_fresh = !networks::fresh_network(opened_.model->metadata()).empty();
+    opened_.is_fresh = !networks::fresh_network(opened_.model().metadata()).empty();
   }
 
-  void own(Model model) {
-    opened_.owned.emplace(std::move(model));
-    opened_.model = &*opened_.owned;
-  }
+  void own(Model model) { opened_.owned.emplace(std::move(model)); }
 
   std::vector<PortInfo> inputs() const {
-    return opened_.model == nullptr ? std::vector<PortInfo>() : opened_.model->inputs();
+    return opened_.has_model() ? opened_.model().inputs() : std::vector<PortInfo>();
   }
 
   NetworkOptions network_options() const {
@@ -99,8 +96,8 @@ class Opener {
     }
     reading_ = options_->data;
     reading_.use = DataUse::training;
-    if (opened_.model != nullptr) {
-      reading_ = merged(reading_, recorded_options(*opened_.model));
+    if (opened_.has_model()) {
+      reading_ = merged(reading_, recorded_options(opened_.model()));
     }
     data_ = Dataset::open(*places, reading_);
     if (needs_other_reading()) data_ = Dataset::open(*places, reading_);
@@ -113,8 +110,8 @@ class Opener {
 
   // Labels are positions among the model's classes where it has all of the data's.
   bool take_model_classes() {
-    if (opened_.model == nullptr || !reading_.classes.empty()) return false;
-    const std::vector<std::string> known = class_names(*opened_.model);
+    if (!opened_.has_model() || !reading_.classes.empty()) return false;
+    const std::vector<std::string> known = class_names(opened_.model());
     const std::vector<std::string>& found = data_.classes();
     if (known.empty() || found.empty() || known == found || !holds_all(known, found)) return false;
     if (options_->head == HeadChoice::replace) return false;
@@ -125,8 +122,8 @@ class Opener {
   // Arrays [N, H, W, C] for networks of channels first.
   bool take_layout() {
     if (reading_.layout == Layout::nhwc) return false;
-    if (opened_.model != nullptr) {
-      const auto input = image_input(*opened_.model);
+    if (opened_.has_model()) {
+      const auto input = image_input(opened_.model());
       if (!input || !is_channels((*input->dims)[1])) return false;
     }
     const std::vector<PortInfo> columns = data_.columns();
@@ -142,8 +139,8 @@ class Opener {
 
   // Of files, for a model that takes floating point images of any size.
   bool take_image_size() {
-    if (opened_.model == nullptr || reading_.image_size || reading_.inner_resize) return false;
-    const auto input = image_input(*opened_.model);
+    if (!opened_.has_model() || reading_.image_size || reading_.inner_resize) return false;
+    const auto input = image_input(opened_.model());
     if (!input) return false;
     const bool is_last = !is_channels((*input->dims)[1]) && is_channels((*input->dims)[3]);
     if ((*input->dims)[is_last ? 1 : 2] >= 0 || (*input->dims)[is_last ? 2 : 3] >= 0) return false;

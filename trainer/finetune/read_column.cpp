@@ -20,7 +20,7 @@ bool read_column(const Dataset& data, const ColumnRead& read,
     for (std::uint64_t i = done; i < std::min(count, done + size); ++i) {
       picked.push_back(i * rows / count);
     }
-    take(feeder.take(picked)[0].tensor());
+    take(feeder.take(picked)[0].second.tensor());
   }
   return !feeder.scaled().empty();
 }

@@ -15,7 +15,7 @@ std::vector<ImageSize> sizes_of_files(const Brief& brief) {
   const data::Dims any{3, -1, -1};
   const std::uint64_t count = std::min(most, brief.data.rows());
   std::vector<ImageSize> sizes;
-  const data::Dataset::Part& part = data::PartAccess::of(brief.data);
+  const Dataset::Part& part = data::PartAccess::of(brief.data);
   for (const auto& column : part.columns) {
     if (column->name() != brief.facts.rows) continue;
     for (std::uint64_t i = 0; i < count; ++i) {
