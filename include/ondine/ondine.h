@@ -13,6 +13,7 @@
 #include <ondine/dtype.h>
 #include <ondine/error.h>
 #include <ondine/external_data.h>
+#include <ondine/finetune.h>
 #include <ondine/fusion.h>
 #include <ondine/gradcheck.h>
 #include <ondine/import_ort.h>
@@ -22,6 +23,7 @@
 #include <ondine/lower.h>
 #include <ondine/metadata.h>
 #include <ondine/model.h>
+#include <ondine/networks.h>
 #include <ondine/operator_set.h>
 #include <ondine/operators.h>
 #include <ondine/options.h>

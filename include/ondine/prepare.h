@@ -140,6 +140,10 @@ struct NewHead {
   std::string cut = {};
   // Of the classes, for the file's metadata; empty, or one for each.
   std::vector<std::string> names = {};
+  // Of a linear layer that predicts numbers x, one of each: its outputs are deviation * x + mean,
+  // which are constants. Empty: x itself.
+  std::vector<float> mean = {};
+  std::vector<float> deviation = {};
 };
 
 // How frozen weights are stored: in a type, or as 4-bit normal floats (nf4), uint4 indices of 16

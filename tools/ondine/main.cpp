@@ -16,7 +16,7 @@ int run(int argc, char** argv) {
   ondine::cli::Parser parser;
   for (const auto add :
        {ondine::cli::add_info, ondine::cli::add_check, ondine::cli::add_inspect,
-        ondine::cli::add_prepare, ondine::cli::add_train, ondine::cli::add_infer,
+        ondine::cli::add_prepare, ondine::cli::add_finetune, ondine::cli::add_new, ondine::cli::add_train, ondine::cli::add_infer,
         ondine::cli::add_eval, ondine::cli::add_export, ondine::cli::add_verify,
         ondine::cli::add_bench, ondine::cli::add_gradcheck, ondine::cli::add_doctor,
         ondine::cli::add_lower, ondine::cli::add_differentiate, ondine::cli::add_import_ort,

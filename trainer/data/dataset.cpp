@@ -10,6 +10,7 @@
 #include "trainer/data/arrays.h"
 #include "trainer/data/column.h"
 #include "trainer/data/files/file_places.h"
+#include "trainer/data/files/mask_folder.h"
 #include "trainer/data/table.h"
 #include "trainer/data/text/text_places.h"
 
@@ -119,6 +120,9 @@ Dataset Dataset::read(std::span<const std::filesystem::path> places,
       return Dataset(data::open_text_tables(places, options));
     }
     if (data::are_tables(places)) return Dataset(data::open_tables(places, options));
+    if (places.size() == 1 && data::is_mask_folder(places[0])) {
+      return Dataset(data::open_mask_folder(places[0], options));
+    }
     for (const data::FileKind* kind : kinds) {
       if (places.size() == 1 && data::is_class_folder(*kind, places[0])) {
         return Dataset(data::open_class_folder(*kind, places[0], options));

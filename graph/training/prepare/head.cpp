@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <utility>
 
 #include "core/float_formats.h"
 #include "core/message.h"
 #include "core/random.h"
+#include "core/scalar.h"
 #include "graph/record/record.h"
 #include "graph/training/prepare/cut.h"
 #include "graph/training/prepare/names.h"
@@ -75,11 +77,25 @@ Tensor drawn_weight(const Shape& shape, DType dtype, std::int64_t fan_in) {
   return result;
 }
 
+Tensor vector_of(const std::vector<float>& numbers, DType dtype) {
+  Tensor result(dtype, {static_cast<std::int64_t>(numbers.size())});
+  auto* to = static_cast<std::byte*>(result.mutable_data());
+  for (const float number : numbers) {
+    std::memcpy(to, scalar_tensor(static_cast<double>(number), dtype).data(), size_of(dtype));
+    to += size_of(dtype);
+  }
+  return result;
+}
+
 class HeadWriter {
  public:
   HeadWriter(GraphDef& main, const ModelDef& model, std::int64_t opset, const Cut& cut,
-             std::int64_t classes)
-      : names_(model), writer_(main, names_, opset), cut_(&cut), classes_(classes) {}
+             const NewHead& head)
+      : names_(model),
+        writer_(main, names_, opset),
+        cut_(&cut),
+        head_(&head),
+        classes_(static_cast<std::int64_t>(head.classes)) {}
 
   PlacedHead write() {
     PlacedHead placed;
@@ -87,6 +103,8 @@ class HeadWriter {
     std::string value = cut_->is_convolution ? convolution(placed) : linear(placed);
     const std::size_t rank = cut_->dims && !cut_->pools ? cut_->dims->size() : 2;
     if (!cut_->is_convolution) placed.class_axis = rank - 1;
+    value = scale("Mul", std::move(value), head_->deviation, "head.deviation", placed);
+    value = scale("Add", std::move(value), head_->mean, "head.mean", placed);
     placed.output = names_.fresh("logits");
     writer_.graph().nodes.back().outputs = {placed.output};
     ValueDef output;
@@ -104,6 +122,16 @@ class HeadWriter {
     if (cut_->pools) result.resize(2);
     result[class_axis] = classes_;
     return result;
+  }
+
+  std::string scale(const char* op, std::string value, const std::vector<float>& numbers,
+                    const char* name, PlacedHead& placed) {
+    if (numbers.empty()) return value;
+    if (cut_->is_convolution && !cut_->pools) {
+      fail(ErrorCode::mismatch, "a head that gives a score for each position has no scale");
+    }
+    placed.constants.push_back(writer_.initializer(name, vector_of(numbers, cut_->dtype)));
+    return writer_.node(op, {value, placed.constants.back()}, "head");
   }
 
   std::string bias() { return writer_.initializer("head.bias", Tensor(cut_->dtype, {classes_})); }
@@ -136,6 +164,7 @@ class HeadWriter {
   Names names_;
   GraphWriter writer_;
   const Cut* cut_;
+  const NewHead* head_;
   std::int64_t classes_;
 };
 
@@ -163,6 +192,11 @@ PlacedHead put_head(ModelDef& model, const PrepareOptions& options, const ValueT
     fail(ErrorCode::mismatch, "a head of ", head.classes, " classes has ", head.names.size(),
          " names");
   }
+  for (const auto* numbers : {&head.mean, &head.deviation}) {
+    if (numbers->empty() || numbers->size() == head.classes) continue;
+    fail(ErrorCode::mismatch, "a head of ", head.classes, " numbers has ", numbers->size(),
+         " means or deviations");
+  }
   const Cut cut = find_cut(model.graph, options, types);
   ModelDef changed = model;
   GraphDef& main = changed.graph;
@@ -184,8 +218,7 @@ PlacedHead put_head(ModelDef& model, const PrepareOptions& options, const ValueT
   for (const OpsetImport& one : model.opsets) {
     if (one.domain.empty()) opset = one.version;
   }
-  const auto classes = static_cast<std::int64_t>(head.classes);
-  PlacedHead placed = HeadWriter(main, changed, opset, cut, classes).write();
+  PlacedHead placed = HeadWriter(main, changed, opset, cut, head).write();
   write_classes(changed.metadata, head);
   model = std::move(changed);
   return placed;

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <ondine/prepare.h>
 
@@ -17,6 +18,7 @@ struct PlacedHead {
   std::string output;  // the head's result, the first output of the model
   std::string weight;  // drawn by initialization
   std::size_t class_axis = 1;
+  std::vector<std::string> constants = {};  // initializers of the head that never train
 };
 
 // Removes the nodes that only outputs after the cut need, and appends the head. Throws

@@ -147,6 +147,9 @@ Network adapt_network(ModelDef& model, const PrepareOptions& asked, const ValueT
   if (asked.head) {
     network.head = put_head(model, asked, types);
     network.options.output = network.head.output;
+    for (const std::string& name : network.head.constants) {
+      network.options.freeze.push_back(name);
+    }
   }
   check_stop();
   repair_export(model, asked, network);

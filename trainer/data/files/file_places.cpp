@@ -2,33 +2,15 @@
 
 #include <algorithm>
 
-#include "core/files/file.h"
 #include "core/message.h"
 #include "trainer/data/files/file_rows.h"
+#include "trainer/data/files/folder_names.h"
 #include "trainer/data/split_words.h"
 
 namespace ondine::data {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::vector<std::string> sorted_names(const fs::path& folder) {
-  PosixFileSystem files;
-  std::vector<std::string> names;
-  require_io(files.list(folder.string(), names), "list", folder.string());
-  std::erase_if(names, [](const std::string& name) { return name.starts_with('.'); });
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
-std::vector<std::string> folders_in(const fs::path& folder) {
-  std::vector<std::string> names = sorted_names(folder);
-  std::erase_if(names, [&](const std::string& name) {
-    std::error_code error;
-    return !fs::is_directory(folder / name, error);
-  });
-  return names;
-}
 
 bool holds_files(const FileKind& kind, const fs::path& folder) {
   const std::vector<std::string> names = sorted_names(folder);

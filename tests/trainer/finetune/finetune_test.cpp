@@ -1,0 +1,204 @@
+#include <catch2/catch.hpp>
+
+#include <ondine/data_record.h>
+#include <ondine/finetune.h>
+
+#include "tests/support/random_tensor.h"
+#include "tests/support/temporary_folder.h"
+#include "tests/trainer/finetune/sample_data.h"
+
+using namespace ondine;
+using namespace ondine::test;
+using Catch::Contains;
+
+namespace {
+
+std::string joined(const std::vector<std::string>& lines) {
+  std::string text;
+  for (const std::string& line : lines) text += line + "\n";
+  return text;
+}
+
+// The file that was written, on all of the data.
+Evaluation served(const std::filesystem::path& file, const std::filesystem::path& place,
+                  const std::vector<std::string>& metrics) {
+  const Model model = Model::load(file);
+  return evaluate(model, Dataset::open(place, recorded_options(model, DataUse::evaluation)),
+                  {.metrics = metrics});
+}
+
+// x [N, inputs] -> outputs, with weights that were never trained, or with drawn ones.
+std::vector<std::byte> linear(std::int64_t inputs, std::int64_t outputs, bool is_trained) {
+  ModelBuilder builder("net");
+  const std::string x = builder.input("x", DType::float32, {"N", inputs});
+  const auto weight = [&](const char* name, const Shape& shape) {
+    return builder.initializer(
+        name, is_trained ? random_floats(shape, 1, -1, 1) : Tensor(DType::float32, shape));
+  };
+  const std::string h = builder.node("Relu", {builder.node("MatMul", {x, weight("w1", {inputs, 8})})});
+  builder.node("MatMul", {h, weight("w2", {8, outputs})}, {}, "logits");
+  builder.output("logits", DType::float32, {"N", outputs});
+  return builder.bytes();
+}
+
+FinetuneOptions brief() {
+  FinetuneOptions options;
+  options.epochs = 20;
+  options.learning_rate = 0.01F;
+  return options;
+}
+
+}  // namespace
+
+TEST_CASE("a table of numbers is learned and served in the units of the file") {
+  const TemporaryFolder folder;
+  write_regression(folder / "prices.csv", 200);
+  FinetuneOptions options = brief();
+  options.output = folder / "tuned.onnx";
+  const FinetuneReport report = finetune({}, folder / "prices.csv", options);
+  CHECK(report.metric == "rmse");
+  CHECK(report.training_rows == 160);
+  CHECK(report.validation_rows == 40);
+  CHECK(report.evaluation.metrics["r2"] > 0.9);
+  CHECK(report.assumed.size() <= 5);
+  CHECK_THAT(joined(report.assumed),
+             Contains("target 'price': a number") && Contains("loss mse") &&
+                 Contains("a new mlp") && Contains("20 % of the rows"));
+  CHECK(served(report.output, folder / "prices.csv", {"r2"}).metrics["r2"] > 0.9);
+}
+
+TEST_CASE("names in a column are classes, in the file that is served too") {
+  const TemporaryFolder folder;
+  write_classes(folder / "flowers.csv", 120, {"rose", "lily", "iris"});
+  FinetuneOptions options = brief();
+  options.output = folder / "tuned.onnx";
+  const FinetuneReport report = finetune({}, folder / "flowers.csv", options);
+  CHECK(report.metric == "accuracy");
+  CHECK(report.evaluation.metrics["accuracy"] > 0.9);
+  CHECK_THAT(joined(report.assumed),
+             Contains("3 classes (iris, lily, rose)") && Contains("stratified"));
+  const Model model = Model::load(report.output);
+  CHECK(class_names(model) == std::vector<std::string>{"iris", "lily", "rose"});
+  CHECK(served(report.output, folder / "flowers.csv", {"accuracy"}).metrics["accuracy"] > 0.9);
+}
+
+TEST_CASE("photos, recordings, texts and masks are learned from their files") {
+  const TemporaryFolder folder;
+  write_photos(folder / "photos", 20);
+  write_tones(folder / "tones", 20);
+  write_texts(folder / "texts.jsonl", 20);
+  write_masks(folder / "shapes", 40, 1);
+  const auto tuned = [&](const std::string& place) {
+    FinetuneOptions options = brief();
+    options.output = folder / "tuned.onnx";
+    FinetuneReport report = finetune({}, folder / place, options);
+    INFO(place);
+    CHECK(report.assumed.size() <= 5);
+    CHECK(report.evaluation.metrics[report.metric] > 0.9);
+    const Evaluation again = served(report.output, folder / place, {report.metric});
+    CHECK(again.metrics[report.metric] > 0.9);
+    return report;
+  };
+  CHECK_THAT(tuned("photos").network, Contains("cnn") && Contains("3x8x8"));
+  CHECK_THAT(tuned("tones").network, Contains("audio") && Contains("4000 Hz"));
+  CHECK_THAT(tuned("texts.jsonl").network, Contains("text"));
+  const FinetuneReport masks = tuned("shapes");
+  CHECK(masks.metric == "iou");
+  CHECK_THAT(masks.network, Contains("unet"));
+}
+
+TEST_CASE("arrays are tuned, and zeros and ones in rows are labels") {
+  Tensor x = random_floats({80, 4}, 1, -1, 1);
+  Tensor y(DType::uint8, {80, 2});
+  for (std::size_t i = 0; i < 80; ++i) {
+    for (std::size_t k = 0; k < 2; ++k) {
+      y.mutable_values<std::uint8_t>()[2 * i + k] = x.values<float>()[4 * i + k] > 0;
+    }
+  }
+  const Dataset data = Dataset::from({{"x", x}, {"y", y}});
+  FinetuneOptions options = brief();
+  options.epochs = 60;
+  const FinetuneReport report = finetune({}, data, options);
+  CHECK(report.evaluation.metrics["accuracy"] > 0.8);
+  CHECK_THAT(joined(report.assumed), Contains("2 labels 0 or 1") && Contains("loss bce"));
+  CHECK(report.output.empty());
+  REQUIRE(report.model);
+  CHECK(report.model->infer({{"x", x}})[0].second.tensor().shape() == Shape{80, 2});
+}
+
+TEST_CASE("a head is kept where it fits and replaced where it does not") {
+  const TemporaryFolder folder;
+  write_classes(folder / "flowers.csv", 90, {"rose", "lily", "iris"});
+  const FinetuneReport kept = finetune(linear(2, 3, true), folder / "flowers.csv", brief());
+  CHECK(kept.prepared.head.empty());
+  CHECK_THAT(joined(kept.assumed), Contains("own head is kept") && Contains("in this order"));
+  const FinetuneReport replaced = finetune(linear(2, 7, true), folder / "flowers.csv", brief());
+  CHECK(replaced.prepared.head == "logits");
+  CHECK_THAT(joined(replaced.assumed),
+             Contains("a new head for 3 classes") && Contains("the one with 7 outputs"));
+  CHECK(replaced.model->outputs()[0].dims == std::vector<std::int64_t>{-1, 3});
+
+  FinetuneOptions options = brief();
+  options.head = HeadChoice::keep;
+  CHECK_THROWS_WITH(finetune(linear(2, 7, true), folder / "flowers.csv", options),
+                    Contains("with 7 outputs") && Contains("3 classes"));
+  options.head = HeadChoice::replace;
+  CHECK(finetune(linear(2, 3, true), folder / "flowers.csv", options).prepared.head == "logits");
+}
+
+TEST_CASE("a new head predicts numbers in the units of the targets") {
+  const TemporaryFolder folder;
+  write_regression(folder / "prices.csv", 200);
+  FinetuneOptions options = brief();
+  options.epochs = 40;
+  options.output = folder / "tuned.onnx";
+  const FinetuneReport report = finetune(linear(2, 7, false), folder / "prices.csv", options);
+  CHECK_THAT(joined(report.assumed),
+             Contains("a new head for a number") && Contains("mean and deviation of each column"));
+  CHECK(report.evaluation.metrics["r2"] > 0.9);
+  const auto is_constant = [&](const std::string& name) {
+    const auto& trained = report.prepared.trained;
+    return std::find(trained.begin(), trained.end(), name) == trained.end();
+  };
+  CHECK(is_constant("head.mean"));
+  CHECK(is_constant("head.deviation"));
+}
+
+TEST_CASE("weights decide on scales and rate") {
+  const TemporaryFolder folder;
+  write_classes(folder / "flowers.csv", 90, {"rose", "lily"});
+  FinetuneOptions options;
+  options.epochs = 1;
+  CHECK_THAT(joined(finetune(linear(2, 2, true), folder / "flowers.csv", options).assumed),
+             Contains("numbers as they are") && Contains("0.0003 (trained weights)"));
+  CHECK_THAT(joined(finetune(linear(2, 2, false), folder / "flowers.csv", options).assumed),
+             Contains("mean and deviation of each column") && Contains("0.002 (untrained weights)"));
+}
+
+TEST_CASE("a network that finetune trained is tuned further with its own scales and classes") {
+  const TemporaryFolder folder;
+  write_classes(folder / "flowers.csv", 90, {"rose", "lily"});
+  FinetuneOptions options = brief();
+  options.output = folder / "first.onnx";
+  finetune({}, folder / "flowers.csv", options);
+  options.epochs = 1;
+  options.learning_rate.reset();
+  const FinetuneReport again = finetune(folder / "first.onnx", folder / "flowers.csv", options);
+  CHECK_THAT(joined(again.assumed),
+             Contains("preprocessing that the model has") && Contains("trained weights"));
+  CHECK(again.prepared.head.empty());
+  CHECK(again.evaluation.metrics["accuracy"] > 0.9);
+}
+
+TEST_CASE("the same options give the same bits") {
+  const TemporaryFolder folder;
+  write_classes(folder / "flowers.csv", 60, {"rose", "lily"});
+  const auto parameters = [&](int threads) {
+    FinetuneOptions options = brief();
+    options.epochs = 2;
+    options.load.threads = threads;
+    options.load.seed = 7;
+    return finetune({}, folder / "flowers.csv", options).model->parameters();
+  };
+  CHECK(parameters(1) == parameters(2));
+}

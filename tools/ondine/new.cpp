@@ -1,0 +1,62 @@
+#include <iostream>
+#include <ostream>
+#include <map>
+#include <memory>
+
+#include <ondine/error.h>
+#include <ondine/networks.h>
+#include <ondine/replace_file.h>
+
+#include "ondine/command.h"
+#include "ondine/common.h"
+#include "ondine/data_choices.h"
+
+namespace ondine::cli {
+namespace {
+
+struct Options {
+  std::string kind;
+  std::string output;
+  DataOptions data;
+  std::optional<std::chrono::milliseconds> deadline;
+  NetworkOptions network;
+};
+
+int run(const Options& options) {
+  if (options.data.data.empty()) throw WrongUsage("new needs --data, which sizes the network");
+  const NetworkKind kind = network_kind_from_name(options.kind);
+  const DatasetOptions reading = plain_dataset_options(options.data);
+  const Dataset data = Dataset::open(to_paths(options.data.data), reading);
+  print_skipped(data);
+  NetworkOptions network = options.network;
+  network.target = reading.target;
+  network.image_size = reading.image_size;
+  network.text_length = reading.text.length;
+  network.seconds = reading.audio.seconds;
+  const NewNetwork made = new_network(kind, data, network);
+  replace_file(options.output, [&](std::ostream& out) {
+    out.write(reinterpret_cast<const char*>(made.model.data()),
+              static_cast<std::streamsize>(made.model.size()));
+  });
+  std::cout << "wrote " << options.output << ": " << made.description << '\n';
+  return 0;
+}
+
+}  // namespace
+
+void add_new(Parser& parser) {
+  auto options = std::make_shared<Options>();
+  Command command =
+      parser.add("new", "Write a small standard network, sized by data, with initial weights",
+                 "  ondine new cnn --data photos/ -o net.onnx\n"
+                 "  ondine new mlp --data table.csv --target price -o net.onnx --seed 1\n");
+  command.option("KIND", &options->kind, "mlp, cnn, unet, text or audio").required();
+  add_data_options(command, options->data, options->deadline);
+  add_target_kind(command, options->network.targets);
+  command.option("--seed", &options->network.seed, "Seed of the weights");
+  command.option("-o,--output", &options->output, "Inference model to write").required();
+  add_deadline(command, options->deadline);
+  command.runs([options] { return run(*options); });
+}
+
+}  // namespace ondine::cli

@@ -1,0 +1,28 @@
+// Masks in image files: the class of each pixel.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "trainer/data/column.h"
+#include "trainer/data/files/file_index.h"
+
+namespace ondine::data {
+
+// What grey values stand for.
+struct MaskClasses {
+  std::int64_t count = 0;    // grey values are classes from 0 to count - 1
+  bool is_black_and_white = false;  // 255 is class 1
+  bool ignores_white = false;       // 255 does not count
+};
+
+// Decodes all masks on options.threads threads. Error(mismatch) naming a mask with colours, and for
+// values that leave open what is a class.
+MaskClasses survey_masks(const FileIndex& files, const DatasetOptions& options);
+
+// Integers [N, H, W], resized as images are, each pixel to the nearest one of the mask.
+std::shared_ptr<const Column> mask_column(std::string name, FileIndex files,
+                                          const MaskClasses& classes,
+                                          const DatasetOptions& options);
+
+}  // namespace ondine::data

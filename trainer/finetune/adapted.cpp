@@ -1,0 +1,207 @@
+#include "trainer/finetune/adapted.h"
+
+#include <algorithm>
+
+#include <ondine/data_record.h>
+
+#include "core/message.h"
+#include "graph/training/prepare/losses/kinds.h"
+#include "trainer/data/column.h"
+#include "trainer/finetune/choices.h"
+#include "trainer/finetune/input_scaling.h"
+
+namespace ondine::tune {
+namespace {
+
+std::string text_of(std::optional<std::int64_t> count) {
+  return count ? std::to_string(*count) : "an unknown number of";
+}
+
+class Adapter {
+ public:
+  Adapter(const Opened& opened, const FinetuneOptions& options)
+      : opened_(&opened), options_(&options), target_(&opened.facts.target) {
+    prepare_ = options.prepare;
+    prepare_.loss = options.loss.value_or(loss_for(target_->kind));
+    if (target_->ignored && !prepare_.ignore_index) prepare_.ignore_index = target_->ignored;
+    const bool takes_index = prepare_.loss == Loss::softmax_cross_entropy;
+    if (!takes_index && !options.prepare.ignore_index) prepare_.ignore_index.reset();
+    if (opened.is_fresh && prepare_.init == WeightInit::automatic) prepare_.init = WeightInit::keep;
+    if (opened.is_fresh && target_->kind == TargetKind::numbers && !opened.network.empty()) {
+      prepare_.freeze.emplace_back("target.*");
+    }
+  }
+
+  Adapted adapt() {
+    choose_head();
+    adapted_.is_trained = !opened_->is_fresh && adapted_.report.init == WeightInit::keep;
+    choose_optimizer();
+    choose_scaling();
+    try_prepare();
+    say_loss();
+    return std::move(adapted_);
+  }
+
+ private:
+  // With the options so far.
+  void try_prepare() {
+    adapted_.model.emplace(
+        ondine::prepare(opened_->model(), prepare_, options_->load, &adapted_.report));
+  }
+
+  void put_head() {
+    NewHead head{.classes = static_cast<std::size_t>(target_->outputs), .names = target_->names};
+    if (target_->kind == TargetKind::numbers && !target_->is_dense()) {
+      head.mean = target_->scales.mean;
+      head.deviation = target_->scales.deviation;
+    }
+    prepare_.head = std::move(head);
+    adapted_.has_new_head = true;
+    try_prepare();
+    if (fits()) return;
+    fail(ErrorCode::mismatch, "no head fits: the network gives ", label_text(), " and the targets ",
+         quoted(target_->column), " are ", describe(*target_),
+         target_->is_dense() ? " for each position" : " for each row");
+  }
+
+  void choose_head() {
+    if (options_->head == HeadChoice::replace) {
+      put_head();
+      return;
+    }
+    try_prepare();
+    if (is_single_logit()) {
+      prepare_.loss = Loss::bce_with_logits;
+      try_prepare();
+    }
+    if (fits()) {
+      const bool is_said = !opened_->network.empty() || options_->head == HeadChoice::keep;
+      if (!is_said) adapted_.head = cat("the network's own head is kept: it fits", order_text());
+      return;
+    }
+    const std::optional<std::int64_t> outputs = class_count();
+    if (options_->head == HeadChoice::keep) {
+      fail(ErrorCode::mismatch, "the network's head, with ", text_of(outputs),
+           " outputs and labels ", label_text(), ", does not fit ", describe(*target_));
+    }
+    prepare_.loss = options_->loss.value_or(loss_for(target_->kind));
+    put_head();
+    adapted_.head = cat("a new head for ", describe(*target_), " reads ",
+                        quoted(adapted_.report.cut), "; the one with ", text_of(outputs),
+                        " outputs is removed");
+  }
+
+  std::string order_text() const {
+    if (target_->names.empty() || opened_->is_fresh) return "";
+    return class_names(opened_->model()).empty() ? ", its outputs are the classes in this order"
+                                                : ", with the classes that the model names";
+  }
+
+  // One score for two classes is that of the second.
+  bool is_single_logit() const {
+    return !options_->loss && target_->kind == TargetKind::classes && target_->outputs == 2 &&
+           !target_->is_dense() && class_count() == 1;
+  }
+
+  // The number of classes that the loss reads; nothing where it is not known.
+  std::optional<std::int64_t> class_count() const {
+    const DataRecord::Prediction prediction = find_prediction(*adapted_.model);
+    for (const PortInfo& output : adapted_.model->outputs()) {
+      if (output.name != prediction.output || !output.dims) continue;
+      std::int64_t count = 1;
+      if (prediction.class_axis) {
+        const auto axis = static_cast<std::size_t>(*prediction.class_axis);
+        if (axis >= output.dims->size()) return {};
+        count = (*output.dims)[axis];
+      } else {
+        for (std::size_t i = 1; i < output.dims->size(); ++i) count *= (*output.dims)[i];
+      }
+      return count > 0 ? std::optional(count) : std::nullopt;
+    }
+    return {};
+  }
+
+  std::optional<PortInfo> label() const {
+    for (const PortInfo& input : adapted_.model->algorithm(0).inputs) {
+      if (input.name == prepare_.label) return input;
+    }
+    return {};
+  }
+
+  std::string label_text() const {
+    const auto port = label();
+    return port ? "labels " + port->type : std::string("no labels");
+  }
+
+  bool fits() const {
+    const auto port = label();
+    if (!port || !port->dims || port->dims->empty()) return false;
+    const std::span<const std::int64_t> wanted(port->dims->begin() + 1, port->dims->end());
+    const bool has_sizes = std::all_of(target_->row.begin(), target_->row.end(),
+                                       [](std::int64_t dim) { return dim >= 0; });
+    if (has_sizes ? !data::fit_dims(wanted, target_->row) : wanted.size() != target_->row.size()) {
+      return false;
+    }
+    const bool has_classes = prepare_.loss == Loss::softmax_cross_entropy ||
+                             prepare_.loss == Loss::nll || prepare_.loss == Loss::focal;
+    if (!has_classes) return true;
+    const auto count = class_count();
+    if (opened_->facts.kind == RowKind::running_text) return !count || *count >= target_->outputs;
+    return count == target_->outputs && has_same_names();
+  }
+
+  bool has_same_names() const {
+    const std::vector<std::string> known = class_names(opened_->model());
+    return known.empty() || target_->names.empty() || prepare_.head || known == target_->names;
+  }
+
+  void choose_optimizer() {
+    const Rate rate = rate_for(adapted_.is_trained, adapted_.has_new_head);
+    adapted_.optimizer = options_->optimizer.value_or(AdamW{.weight_decay = 0.01F});
+    float& learning_rate = learning_rate_of(adapted_.optimizer);
+    if (options_->learning_rate) {
+      learning_rate = *options_->learning_rate;
+    } else if (!options_->optimizer) {
+      learning_rate = static_cast<float>(rate.rate);
+      adapted_.rate = cat(rate.rate, " (", rate.reason, ")");
+    }
+    prepare_.optimizer = adapted_.optimizer;
+    if (rate.body == 1 || !options_->prepare.rate_groups.empty()) return;
+    prepare_.rate_groups.push_back({"*", static_cast<float>(rate.body)});
+    for (const std::string& name : adapted_.report.trained) {
+      if (!name.starts_with("head.weight") && !name.starts_with("head.bias")) continue;
+      prepare_.rate_groups.push_back({name, static_cast<float>(1 / rate.body)});
+    }
+  }
+
+  void choose_scaling() {
+    if (options_->preprocess) {
+      prepare_.preprocess = *options_->preprocess;
+      return;
+    }
+    InputScaling found = choose_input_scaling(*opened_, adapted_.is_trained);
+    if (found.preprocess) prepare_.preprocess.push_back(std::move(*found.preprocess));
+    adapted_.scaling = std::move(found.reason);
+  }
+
+  void say_loss() {
+    std::string text = cat("target ", quoted(target_->column), ": ", describe(*target_));
+    if (!target_->reason.empty()) text += " (" + target_->reason + ")";
+    if (!options_->loss) text += "; loss " + graph::name_of(prepare_.loss);
+    if (!options_->loss || !options_->targets) adapted_.loss = std::move(text);
+  }
+
+  const Opened* opened_;
+  const FinetuneOptions* options_;
+  const TargetFacts* target_;
+  PrepareOptions prepare_;
+  Adapted adapted_;
+};
+
+}  // namespace
+
+Adapted adapt(const Opened& opened, const FinetuneOptions& options) {
+  return Adapter(opened, options).adapt();
+}
+
+}  // namespace ondine::tune

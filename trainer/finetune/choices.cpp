@@ -1,0 +1,109 @@
+#include "trainer/finetune/choices.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+
+#include "core/message.h"
+
+namespace ondine::tune {
+
+Loss loss_for(TargetKind kind) {
+  switch (kind) {
+    case TargetKind::classes:
+      return Loss::softmax_cross_entropy;
+    case TargetKind::labels:
+      return Loss::bce_with_logits;
+    case TargetKind::numbers:
+      break;
+  }
+  return Loss::mse;
+}
+
+double validation_fraction(std::uint64_t rows) { return rows < 2000 ? 0.2 : 0.1; }
+
+std::uint64_t batch_size_for(std::uint64_t rows) {
+  return std::clamp<std::uint64_t>(std::bit_floor(rows / 50), 8, 64);
+}
+
+std::uint64_t epochs_for(std::uint64_t rows, std::uint64_t batch_size) {
+  constexpr std::uint64_t updates = 3000;
+  const std::uint64_t steps = std::max<std::uint64_t>(1, (rows + batch_size - 1) / batch_size);
+  return std::clamp<std::uint64_t>((updates + steps - 1) / steps, 5, 60);
+}
+
+std::uint64_t patience_for(std::uint64_t epochs) {
+  return std::max<std::uint64_t>(3, epochs / 4);
+}
+
+Rate rate_for(bool is_trained, bool has_new_head) {
+  if (!is_trained) return {0.002, 1, "untrained weights"};
+  if (has_new_head) return {0.002, 0.1, "a new head, all else at a tenth of it"};
+  return {0.0003, 1, "trained weights"};
+}
+
+float& learning_rate_of(Optimizer& optimizer) {
+  return std::visit([](auto& one) -> float& { return one.learning_rate; }, optimizer);
+}
+
+const char* name_of(const Optimizer& optimizer) {
+  constexpr std::array<const char*, 6> names{"sgd",     "momentum", "nesterov",
+                                             "adagrad", "adam",     "adamw"};
+  return names.at(optimizer.index());
+}
+
+std::vector<std::string> metrics_for(const TargetFacts& target, RowKind rows) {
+  if (rows == RowKind::running_text) return {"perplexity", "accuracy"};
+  if (target.kind == TargetKind::numbers) return {"rmse", "mae", "r2"};
+  if (target.is_dense()) return {"iou", "accuracy"};
+  return {"accuracy", "f1"};
+}
+
+void check_options(const FinetuneOptions& options) {
+  const auto refuse = [](bool is_set, const char* member, const char* instead) {
+    if (!is_set) return;
+    fail(ErrorCode::mismatch, "FinetuneOptions::", member, " has no effect; set ", instead);
+  };
+  const PrepareOptions plain;
+  refuse(options.prepare.loss != plain.loss, "prepare.loss", "loss");
+  refuse(options.prepare.optimizer.index() != plain.optimizer.index(), "prepare.optimizer",
+         "optimizer");
+  refuse(options.prepare.head.has_value(), "prepare.head", "head");
+  refuse(!options.prepare.preprocess.empty(), "prepare.preprocess", "preprocess");
+  refuse(!std::holds_alternative<std::monostate>(options.prepare.loss_model), "prepare.loss_model",
+         "loss, or train with prepare and Trainer");
+  const TrainerOptions fit;
+  refuse(options.trainer.epochs != fit.epochs, "trainer.epochs", "epochs");
+  refuse(options.trainer.batch_size != fit.batch_size, "trainer.batch_size", "batch_size");
+  refuse(options.trainer.validation_split != 0, "trainer.validation_split", "validation_split");
+  refuse(options.trainer.learning_rate.has_value(), "trainer.learning_rate", "learning_rate");
+  refuse(options.trainer.schedule.index() != fit.schedule.index(), "trainer.schedule", "schedule");
+  refuse(options.trainer.seed != fit.seed, "trainer.seed", "load.seed");
+  refuse(options.trainer.algorithm != 0, "trainer.algorithm", "nothing: there is one algorithm");
+  const bool has_validation = !std::holds_alternative<std::monostate>(options.validation.value);
+  if (options.validation_split && has_validation) {
+    fail(ErrorCode::mismatch, "a validation split and validation data exclude each other");
+  }
+  if (options.prepare.schedule && options.schedule) {
+    fail(ErrorCode::mismatch, "a schedule in the model and one of the run exclude each other");
+  }
+}
+
+DatasetOptions merged(DatasetOptions asked, const DatasetOptions& recorded) {
+  const DatasetOptions plain;
+  if (asked.target.empty()) asked.target = recorded.target;
+  if (asked.features.empty()) asked.features = recorded.features;
+  if (!asked.fill) asked.fill = recorded.fill;
+  if (asked.text.column.empty()) asked.text.column = recorded.text.column;
+  if (asked.text.length == 0) asked.text.length = recorded.text.length;
+  if (asked.text.encoding == plain.text.encoding) asked.text.encoding = recorded.text.encoding;
+  if (asked.audio.rate == 0) asked.audio.rate = recorded.audio.rate;
+  if (asked.audio.seconds == 0) asked.audio.seconds = recorded.audio.seconds;
+  if (!asked.image_size) asked.image_size = recorded.image_size;
+  if (!asked.inner_resize) asked.inner_resize = recorded.inner_resize;
+  if (asked.layout == plain.layout) asked.layout = recorded.layout;
+  if (asked.image_fit == plain.image_fit) asked.image_fit = recorded.image_fit;
+  return asked;
+}
+
+}  // namespace ondine::tune

@@ -1,0 +1,171 @@
+#include <ondine/finetune.h>
+
+#include <algorithm>
+#include <array>
+#include <ostream>
+
+#include "core/message.h"
+#include "core/out_of_memory.h"
+#include "trainer/finetune/adapted.h"
+#include "trainer/finetune/choices.h"
+
+namespace ondine {
+namespace {
+
+std::string describe(const Schedule& schedule) {
+  constexpr std::array<const char*, 6> names{"constant",   "step",      "cosine",
+                                             "polynomial", "one-cycle", "plateau"};
+  return names.at(schedule.index());
+}
+
+class Run {
+ public:
+  explicit Run(const FinetuneOptions& options) : options_(&options) {}
+
+  FinetuneReport run(const FinetuneModel& model, const FinetuneData& data) {
+    tune::check_options(*options_);
+    if (!options_->output.empty()) require_writable(options_->output);
+    const tune::Opened opened = tune::open_all(model, data, *options_);
+    tune::Adapted adapted = tune::adapt(opened, *options_);
+    choose_training(opened, adapted);
+    take_report(opened, adapted);
+    report_.model = std::move(adapted.model);
+    announce();
+    fit(opened);
+    if (report_.fit.reason == StopReason::requested) return std::move(report_);
+    evaluate(opened);
+    if (!options_->output.empty()) {
+      report_.model->export_inference(options_->output);
+      report_.output = options_->output;
+    }
+    return std::move(report_);
+  }
+
+ private:
+  void choose_training(const tune::Opened& opened, const tune::Adapted& adapted) {
+    trainer_ = options_->trainer;
+    trainer_.seed = options_->load.seed;
+    const std::uint64_t rows = opened.training.rows();
+    trainer_.batch_size = options_->batch_size.value_or(batch_size(*adapted.model, rows));
+    trainer_.epochs = options_->epochs.value_or(tune::epochs_for(rows, trainer_.batch_size));
+    if (!options_->prepare.schedule) {
+      trainer_.schedule = options_->schedule.value_or(OneCycleSchedule{.warmup = 0.2});
+    }
+    const std::uint64_t patience =
+        options_->patience.value_or(tune::patience_for(trainer_.epochs));
+    if (patience == 0) {
+      trainer_.early_stopping.reset();
+    } else {
+      if (!trainer_.early_stopping) trainer_.early_stopping.emplace();
+      trainer_.early_stopping->patience = patience;
+    }
+    if (trainer_.metrics.empty() && !options_->loss) {
+      trainer_.metrics = tune::metrics_for(opened.facts.target, opened.facts.kind);
+    }
+  }
+
+  // That of a model with a fixed one.
+  static std::uint64_t batch_size(const Model& model, std::uint64_t rows) {
+    for (const PortInfo& input : model.inputs()) {
+      if (input.dims && !input.dims->empty() && input.dims->front() > 0) {
+        return static_cast<std::uint64_t>(input.dims->front());
+      }
+    }
+    return tune::batch_size_for(rows);
+  }
+
+  void take_report(const tune::Opened& opened, const tune::Adapted& adapted) {
+    report_.network = opened.network;
+    report_.prepared = adapted.report;
+    report_.notes = opened.notes;
+    report_.notes.insert(report_.notes.end(), adapted.report.warnings.begin(),
+                         adapted.report.warnings.end());
+    report_.training_rows = opened.training.rows();
+    report_.validation_rows = opened.validation.rows();
+    if (!trainer_.metrics.empty()) report_.metric = trainer_.metrics[0];
+    add(adapted.loss);
+    add(opened.network.empty() ? adapted.head : "no model is given: a new " + opened.network);
+    add(joined(opened.size_chosen, adapted.scaling));
+    add(rate_text(adapted));
+    add(stopping_text(opened));
+  }
+
+  void add(std::string text) {
+    if (!text.empty()) report_.assumed.push_back(std::move(text));
+  }
+
+  static std::string joined(std::string a, const std::string& b) {
+    if (!a.empty() && !b.empty()) a += "; ";
+    return a + b;
+  }
+
+  std::string rate_text(const tune::Adapted& adapted) const {
+    std::string text;
+    if (!options_->optimizer) text = tune::name_of(adapted.optimizer);
+    if (!adapted.rate.empty()) text += " at " + adapted.rate;
+    if (!options_->schedule && !options_->prepare.schedule) {
+      text = joined(std::move(text), "schedule " + describe(trainer_.schedule));
+    }
+    if (options_->batch_size) return text;
+    return joined(std::move(text), cat("batches of ", trainer_.batch_size, " rows"));
+  }
+
+  std::string stopping_text(const tune::Opened& opened) const {
+    std::string text;
+    if (!options_->epochs) text = cat("at most ", trainer_.epochs, " epochs");
+    if (!options_->patience && trainer_.early_stopping) {
+      text = joined(std::move(text),
+                    cat("the best state counts, and training stops after ",
+                        trainer_.early_stopping->patience, " epochs without a better ",
+                        trainer_.early_stopping->metric));
+    }
+    if (opened.split.empty()) return text;
+    return joined(std::move(text), "validation on " + opened.split);
+  }
+
+  void announce() const {
+    if (options_->on_assumed) options_->on_assumed(report_.assumed);
+  }
+
+  void fit(const tune::Opened& opened) {
+    Trainer trainer(*report_.model, trainer_);
+    if (options_->on_step) trainer.on_step(options_->on_step);
+    if (options_->on_epoch) trainer.on_epoch(options_->on_epoch);
+    report_.fit = trainer.fit(opened.training, opened.validation);
+    if (!report_.fit.record_note.empty()) {
+      report_.notes.push_back("records of the run are incomplete: " + report_.fit.record_note);
+    }
+  }
+
+  void evaluate(const tune::Opened& opened) {
+    if (trainer_.averaged) take_averages(*report_.model);
+    EvaluateOptions options;
+    options.batch_size = std::max<std::uint64_t>(trainer_.batch_size, 64);
+    options.map = trainer_.map;
+    options.metrics = trainer_.metrics;
+    options.class_axis = trainer_.class_axis;
+    report_.evaluation = ondine::evaluate(*report_.model, opened.validation, options);
+    if (report_.metric.empty() && !report_.evaluation.metrics.empty()) {
+      report_.metric = report_.evaluation.metrics.begin()->first;
+    }
+  }
+
+  const FinetuneOptions* options_;
+  TrainerOptions trainer_;
+  FinetuneReport report_;
+};
+
+}  // namespace
+
+FinetuneReport finetune(const FinetuneModel& model, const FinetuneData& data,
+                        const FinetuneOptions& options) {
+  return guard_memory("tune the model", [&] { return Run(options).run(model, data); });
+}
+
+std::ostream& operator<<(std::ostream& out, const FinetuneReport& report) {
+  out << report.evaluation.metrics << " on " << report.validation_rows << " validation rows";
+  if (!report.output.empty()) out << "; wrote " << report.output.string();
+  return out;
+}
+
+}  // namespace ondine
