@@ -101,7 +101,7 @@ TablePositions choose_columns(std::span<const std::string> names, const DatasetO
   const bool reads_target = options.use != DataUse::inference;
   if (reads_target) positions.target = choose_target(names, options, names.size());
   if (!options.features.empty() && !options.drop.empty()) {
-    fail(ErrorCode::mismatch, "columns are dropped (--drop) of tables whose columns nothing names");
+    fail(ErrorCode::mismatch, "columns cannot be dropped where features are named");
   }
   if (!options.features.empty()) {
     name_features(names, options, positions);
