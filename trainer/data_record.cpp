@@ -82,6 +82,7 @@ DatasetOptions recorded_options(const Model& model, DataUse use) {
     } else {
       options.target = label_column(record);
     }
+    if (record.table_plan) options.raw = raw_table(*record.table_plan);
     options.feature_count = feature_count(model);
     options.text = text_options(model);
     options.audio.rate = record.audio.rate;

@@ -10,6 +10,7 @@
 #include "graph/resolve/resolve.h"
 #include "graph/training/prepare/prepare.h"
 #include "graph/training/preprocess/preprocess.h"
+#include "graph/training/preprocess/table.h"
 #include "proto/export.h"
 #include "proto/import.h"
 #include "trainer/assemble.h"
@@ -60,7 +61,10 @@ PrepareReport write_training(graph::ModelDef& def, const PrepareOptions& options
                              const LoadOptions& load) {
   const std::optional<graph::ModelDef> loss = load_loss(options, load);
   for (const Preprocess& one : options.preprocess) graph::write_preprocess(def, one);
-  return graph::prepare(def, options, trainer::types_of(def, load), loss ? &*loss : nullptr);
+  std::vector<std::string> fresh;
+  if (options.table) fresh = graph::write_table(def, *options.table);
+  return graph::prepare(def, options, trainer::types_of(def, load), loss ? &*loss : nullptr, {},
+                        fresh);
 }
 
 Model prepare_checked(trainer::CheckedModel checked, const PrepareOptions& options,

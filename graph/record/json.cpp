@@ -5,6 +5,7 @@
 #include "core/base64.h"
 #include "core/message.h"
 #include "core/utf8.h"
+#include "graph/record/json_reader.h"
 #include "graph/record/json_value.h"
 #include "graph/record/names.h"
 #include "graph/record/record.h"
@@ -14,6 +15,7 @@ namespace {
 
 using Json = JsonValue;
 using Kind = JsonValue::Kind;
+using Reader = JsonReader;
 
 constexpr std::int64_t format_version = 1;
 
@@ -138,106 +140,24 @@ struct WritePreprocessing {
   }
 };
 
+struct WriteColumn {
+  Json id(const TableColumn& from) const { return text_json(from.name); }
+  void operator()(Json& to, const TableColumn& from) const {
+    const Json number = from.fill ? number_json(*from.fill) : Json();
+    to.set("kind", Json::of(name_in(column_kind_names, from.kind)));
+    set(to, "fill", from.is_category() ? text_json(from.fill_value) : number);
+    set(to, "mean", unless(from.mean, 0.0));
+    set(to, "deviation", unless(from.deviation, 1.0));
+    set(to, "values", texts_json(from.values));
+    set(to, "size", unless(from.size, std::int64_t{0}));
+  }
+};
+
 Json parse(const std::string& text) {
   Json json = parse_json(text);
   if (json.kind != Kind::object) fail(ErrorCode::corrupt, "no JSON object");
   return json;
 }
-
-// Reads members of one object; a member of another type than the format says is corrupt.
-class Reader {
- public:
-  Reader(const Json& object, std::string place) : object_(&object), place_(std::move(place)) {}
-
-  const Json* find(const char* name) const {
-    const Json* found = object_->find(name);
-    return found == nullptr || found->kind == Kind::null ? nullptr : found;
-  }
-
-  void text(const char* name, std::string& to) const {
-    if (const Json* one = find(name)) to = text_of(*one, name);
-  }
-  void texts(const char* name, std::vector<std::string>& to) const {
-    const Json* list = find(name);
-    if (list == nullptr) return;
-    require(list->kind == Kind::list, name, "a list");
-    for (const Json& one : list->items) to.push_back(text_of(one, name));
-  }
-  std::optional<std::int64_t> integer(const char* name) const {
-    const Json* one = find(name);
-    if (one == nullptr) return {};
-    require(one->kind == Kind::integer, name, "an integer");
-    return one->integer;
-  }
-  std::int64_t count(const char* name) const {
-    const auto value = integer(name);
-    require(!value || *value >= 0, name, "no negative number");
-    return value.value_or(0);
-  }
-  std::optional<double> number(const char* name) const {
-    const Json* one = find(name);
-    if (one == nullptr) return {};
-    if (one->kind == Kind::integer) return static_cast<double>(one->integer);
-    if (one->kind == Kind::text && one->text == "nan") {
-      return std::numeric_limits<double>::quiet_NaN();
-    }
-    if (one->kind == Kind::text && (one->text == "inf" || one->text == "-inf")) {
-      const double infinity = std::numeric_limits<double>::infinity();
-      return one->text == "inf" ? infinity : -infinity;
-    }
-    require(one->kind == Kind::number, name, "a number");
-    return one->number;
-  }
-  bool flag(const char* name, bool otherwise) const {
-    const Json* one = find(name);
-    if (one == nullptr) return otherwise;
-    require(one->kind == Kind::boolean, name, "true or false");
-    return one->flag;
-  }
-  std::optional<ImageSize> size(const char* name) const {
-    const Json* one = find(name);
-    if (one == nullptr) return {};
-    bool fits = one->kind == Kind::list && one->items.size() == 2;
-    for (std::size_t i = 0; fits && i < 2; ++i) {
-      const Json& extent = one->items[i];
-      fits = extent.kind == Kind::integer && extent.integer > 0 && extent.integer <= INT32_MAX;
-    }
-    require(fits, name, "a height and a width");
-    return ImageSize{one->items[0].integer, one->items[1].integer};
-  }
-  // Calls use(Reader) for the object of that name, if there is one.
-  template <class Use>
-  void object(const char* name, Use use) const {
-    const Json* one = find(name);
-    if (one == nullptr) return;
-    require(one->kind == Kind::object, name, "an object");
-    use(Reader(*one, place_ + name + "."));
-  }
-  template <class Use>
-  void objects(const char* name, Use use) const {
-    const Json* list = find(name);
-    if (list == nullptr) return;
-    require(list->kind == Kind::list, name, "a list of objects");
-    for (const Json& one : list->items) {
-      require(one.kind == Kind::object, name, "a list of objects");
-      use(Reader(one, place_ + name + "."));
-    }
-  }
-
- private:
-  void require(bool holds, const char* name, const char* what) const {
-    if (!holds) fail(ErrorCode::corrupt, "member '", place_, name, "' is not ", what);
-  }
-  std::string text_of(const Json& one, const char* name) const {
-    if (one.kind == Kind::text) return one.text;
-    const Json* bytes = one.kind == Kind::object ? one.find("base64") : nullptr;
-    require(bytes != nullptr && bytes->kind == Kind::text, name, "a text");
-    return from_base64(bytes->text);
-  }
-
-  const Json* object_;
-  std::string place_;
-};
 
 void read_prediction(const Reader& from, DataRecord::Prediction& to) {
   from.text("output", to.output);
@@ -297,6 +217,26 @@ DataRecord::Preprocessing read_preprocessing(const Reader& from) {
   return one;
 }
 
+TableColumn read_column(const Reader& from) {
+  TableColumn column;
+  from.text("name", column.name);
+  std::string kind;
+  from.text("kind", kind);
+  const auto known = find_in<TableColumn::Kind>(column_kind_names, kind);
+  if (!known) fail(ErrorCode::unsupported, "kind ", quoted(kind), " of a column");
+  column.kind = *known;
+  if (column.is_category()) {
+    from.text("fill", column.fill_value);
+  } else {
+    column.fill = from.number("fill");
+  }
+  column.mean = from.number("mean").value_or(0);
+  column.deviation = from.number("deviation").value_or(1);
+  from.texts("values", column.values);
+  column.size = from.count("size");
+  return column;
+}
+
 }  // namespace
 
 std::string to_json(const DataRecord& record) {
@@ -319,12 +259,19 @@ std::string to_json(const DataRecord& record) {
   });
   add("text", record.text, write_text);
   write_list(json, "preprocessing", "input", record.preprocessing, WritePreprocessing());
+  add("table_plan", record.table_plan.value_or(TablePlan()), [](Json& to, const TablePlan& from) {
+    set(to, "input", text_json(from.input));
+    write_list(to, "columns", "name", from.columns, WriteColumn());
+    set(to, "rows", unless(static_cast<std::int64_t>(from.rows), std::int64_t{0}));
+    set(to, "fingerprint", text_json(from.fingerprint));
+  });
   add("data", record.data, [](Json& to, const DataRecord::Data& from) {
     set(to, "rows", unless(static_cast<std::int64_t>(from.rows), std::int64_t{0}));
     set(to, "fingerprint", text_json(from.fingerprint));
   });
   if (!record.table) json.erase("table");
   if (!record.images) json.erase("images");
+  if (!record.table_plan) json.erase("table_plan");
   return dump(json);
 }
 
@@ -356,6 +303,14 @@ DataRecord from_json(const std::string& text) {
   reader.object("text", [&](const Reader& one) { read_text(one, record.text); });
   reader.objects("preprocessing", [&](const Reader& one) {
     record.preprocessing.push_back(read_preprocessing(one));
+  });
+  reader.object("table_plan", [&](const Reader& one) {
+    TablePlan& plan = record.table_plan.emplace();
+    one.text("input", plan.input);
+    one.objects("columns", [&](const Reader& from) { plan.columns.push_back(read_column(from)); });
+    plan.rows = static_cast<std::uint64_t>(one.count("rows"));
+    one.text("fingerprint", plan.fingerprint);
+    if (record.table) plan.target = record.table->target;
   });
   reader.object("data", [&](const Reader& one) {
     record.data.rows = static_cast<std::uint64_t>(one.count("rows"));

@@ -14,6 +14,7 @@ inline constexpr std::array<const char*, 10> meaning_names{
     "numbers", "embedding", "sequence",      "reconstruction",    "next-token"};
 inline constexpr std::array<const char*, 2> layout_names{"nchw", "nhwc"};
 inline constexpr std::array<const char*, 2> fit_names{"crop", "stretch"};
+inline constexpr std::array<const char*, 3> column_kind_names{"number", "one-hot", "embedding"};
 
 template <class Enum, std::size_t N>
 const char* name_in(const std::array<const char*, N>& names, Enum value) {

@@ -14,6 +14,7 @@
 #include <ondine/dtype.h>
 #include <ondine/export.h>
 #include <ondine/model.h>
+#include <ondine/table.h>
 
 namespace ondine {
 
@@ -90,6 +91,7 @@ struct DataRecord {
   Audio audio;
   Text text;
   std::vector<Preprocessing> preprocessing;
+  std::optional<TablePlan> table_plan = {};  // operators that take the columns of a table
   Data data;
   // The entry that this was read from, whose unknown members a writer keeps.
   std::string source;

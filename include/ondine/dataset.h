@@ -17,6 +17,7 @@
 #include <ondine/export.h>
 #include <ondine/limits.h>
 #include <ondine/model.h>
+#include <ondine/table.h>
 #include <ondine/text.h>
 
 namespace ondine {
@@ -83,6 +84,10 @@ struct DatasetOptions {
   // Columns of a CSV file that "features" holds, in this order, wherever they are in a file;
   // columns of other names are left out, and a note names them. Empty: all but the target.
   std::vector<std::string> features = {};
+  std::vector<std::string> drop = {};  // columns of a CSV file that are no features
+  // Of a CSV file: a column for each feature by its own name instead of "features", numbers as
+  // float64 [N], NaN where one is missing, and categories as strings [N], empty where one is.
+  std::optional<RawTable> raw = {};
   // With DataUse::inference, where neither `features` nor `target` are given: numbers in a row of
   // the model's input, which tells whether the last column of a CSV file is a target. 0: unknown.
   std::int64_t feature_count = 0;

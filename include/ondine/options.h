@@ -16,6 +16,7 @@
 #include <ondine/export.h>
 #include <ondine/model.h>
 #include <ondine/prepare.h>
+#include <ondine/table.h>
 #include <ondine/trainer.h>
 
 namespace ondine {
@@ -35,15 +36,16 @@ ONDINE_API const char* to_string(OptionKind kind) noexcept;
 enum class OptionGroup : std::uint8_t {
   load,      // LoadOptions
   data,      // DatasetOptions
+  table,     // TableOptions
   prepare,   // PrepareOptions
   train,     // TrainerOptions
   evaluate,  // EvaluateOptions
   export_,   // ExportOptions; its name is "export"
 };
 ONDINE_API const char* to_string(OptionGroup group) noexcept;
-inline constexpr OptionGroup option_groups[] = {OptionGroup::load,     OptionGroup::data,
-                                                OptionGroup::prepare,  OptionGroup::train,
-                                                OptionGroup::evaluate, OptionGroup::export_};
+inline constexpr OptionGroup option_groups[] = {
+    OptionGroup::load,  OptionGroup::data,     OptionGroup::table,  OptionGroup::prepare,
+    OptionGroup::train, OptionGroup::evaluate, OptionGroup::export_};
 
 // Another option that must be given, or have one of these values.
 struct OptionCondition {
@@ -104,6 +106,8 @@ enum class OptionSpelling : std::uint8_t {
 ONDINE_API LoadOptions load_options(const OptionValues& values,
                                     OptionSpelling spelling = OptionSpelling::name,
                                     LoadOptions start = {});
+ONDINE_API TableOptions table_options(const OptionValues& values,
+                                      OptionSpelling spelling = OptionSpelling::name);
 ONDINE_API PrepareOptions prepare_options(const OptionValues& values,
                                           OptionSpelling spelling = OptionSpelling::name);
 // "map" and "set" are INPUT=VALUE; `inputs` tells where names that contain '=' end.

@@ -16,6 +16,7 @@
 #include <ondine/preprocess.h>
 #include <ondine/schedule.h>
 #include <ondine/shape.h>
+#include <ondine/table.h>
 
 namespace ondine {
 
@@ -224,6 +225,11 @@ struct PrepareOptions {
   std::optional<std::uint64_t> accumulate = {};
   // One for each input at most.
   std::vector<Preprocess> preprocess = {};
+  // An input for each column, [N, 1], float64 or string, takes the place of one input of the model,
+  // which must take as many numbers as the columns become: operators of ai.onnx 9 and LabelEncoder
+  // of ai.onnx.ml 2 or newer. Embeddings are new parameters "COLUMN.embedding", drawn like a head.
+  // Error(mismatch) if the model has a value with the name of a column.
+  std::optional<TablePlan> table = {};
   // int8, int4, bfloat16 or nf4. Frozen float32 matrices of 1024 elements and more that only
   // MatMul, Gemm (as the second factor) and Gather read are stored in this format, and steps and
   // inference read them as they are stored. int8 and int4: DequantizeLinear nodes with a scale for

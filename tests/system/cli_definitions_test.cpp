@@ -169,7 +169,12 @@ TEST_CASE("arguments that contradict each other or lack another are wrong usage"
       {"prepare net.onnx -o t.onnx --loss focal --class-weights 1,b",
        "--class-weights needs numbers with commas between them, or balanced, found '1,b'"},
       {prepare + "--class-weights balanced", "--class-weights balanced needs --data"},
-      {prepare + "--data data", "prepare reads --data for --class-weights balanced only"},
+      {prepare + "--data data", "prepare reads --data for --class-weights balanced, --one-hot, "
+       "--embed, --standardize and --impute only"},
+      {prepare + "--one-hot a", "--one-hot, --embed, --standardize and --impute need --data"},
+      {prepare + "--table-input x", "--table-input"},
+      {prepare + "--data d --embed a=0", "COLUMN=SIZE with a size from 1 to 65536"},
+      {prepare + "--data d --impute many", "or once mean, median or a number"},
       {prepare + "--class-weights balanced --seed 1", "--seed requires --data"},
       {prepare + "--class-weights balanced --validation-split 0.5",
        "--validation-split requires --data"},

@@ -4,10 +4,10 @@
 
 #include <ondine/options.h>
 
-#include "ondine/class_weights.h"
 #include "ondine/command.h"
 #include "ondine/common.h"
 #include "ondine/prepare_report.h"
+#include "ondine/training_rows.h"
 
 namespace ondine::cli {
 namespace {
@@ -16,13 +16,17 @@ struct Options {
   std::string input;
   std::string output;
   OptionValues values;
-  ClassWeightOptions class_weights;
+  OptionValues table;
+  TrainingRows rows;
   LoadOptions load;
 };
 
 int run(Options& options) {
-  balance_classes(options.class_weights, options.input, options.values);
-  const PrepareOptions prepare = prepare_options(options.values, OptionSpelling::dashes);
+  const TableOptions table = table_options(options.table, OptionSpelling::dashes);
+  std::optional<TablePlan> plan =
+      use_training_rows(options.rows, options.input, table, options.values);
+  PrepareOptions prepare = prepare_options(options.values, OptionSpelling::dashes);
+  prepare.table = std::move(plan);
   const PrepareReport report =
       ondine::prepare(options.input, options.output, prepare, options.load);
   print_warnings(report.warnings);
@@ -46,11 +50,14 @@ void add_prepare(Parser& parser) {
                  "  ondine prepare cnn.onnx -o flowers.onnx --loss softmax-cross-entropy "
                  "--optimizer adamw --head 5\n"
                  "  ondine prepare cnn.onnx -o raw.onnx --loss softmax-cross-entropy \\\n"
-                 "      --preprocess scale=1/255,mean=0.485:0.456:0.406,std=0.229:0.224:0.225\n");
+                 "      --preprocess scale=1/255,mean=0.485:0.456:0.406,std=0.229:0.224:0.225\n"
+                 "  ondine prepare net.onnx -o train.onnx --loss mse --data homes.csv \\\n"
+                 "      --one-hot city --standardize all --impute median\n");
   command.option("MODEL", &options->input, "Inference model").required();
   command.option("-o,--output", &options->output, "Training model to write").required();
   command.table(OptionGroup::prepare, options->values);
-  add_class_weights(command, options->class_weights, options->load.deadline);
+  command.table(OptionGroup::table, options->table);
+  add_training_rows(command, options->rows, options->load.deadline);
   add_deadline(command, options->load);
   add_operator_sets(command, options->load);
   command.takes_job_file("prepare");

@@ -73,6 +73,8 @@ class Column {
   virtual void check_batch(std::uint64_t, const RowType&) const {}
   // What a person should know of the rows; empty where there is nothing.
   virtual std::string note() const { return {}; }
+  // Of all stored rows, where they are texts that a model takes as they are; nullptr elsewhere.
+  virtual const std::vector<std::string>* texts() const noexcept { return nullptr; }
   // The column when it has one integer a row.
   virtual std::optional<std::vector<std::int64_t>> labels() const = 0;
 
@@ -125,6 +127,7 @@ struct ONDINE_HIDDEN Dataset::Part {
   int threads = 0;                     // see DatasetOptions
   std::optional<TextOptions> text;     // see Dataset::text
   std::optional<TableColumns> table;   // see Dataset::table
+  std::optional<RawTable> raw;         // see DatasetOptions::raw
   std::string target;                  // see Dataset::target
   OpenedAs opened;
   data::Reading reading;

@@ -101,7 +101,14 @@ Dataset Dataset::open(const std::filesystem::path& place, const DatasetOptions& 
 Dataset Dataset::open(std::span<const std::filesystem::path> places,
                       const DatasetOptions& options) {
   const StopScope scope(data::Reading(options).stop());
+  if (options.raw && options.fill) {
+    fail(ErrorCode::mismatch,
+         "the model itself fills missing numbers, so that a fill (--fill) has no effect");
+  }
   Dataset data = read(places, options);
+  if (!options.drop.empty() && !data.table()) {
+    fail(ErrorCode::mismatch, "columns are dropped (--drop) of a .csv file of features");
+  }
   data.set_reading(options);
   return data;
 }

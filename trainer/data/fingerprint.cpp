@@ -36,6 +36,7 @@ bool holds_numbers(const PortInfo& port) {
 void add_row(Hasher& hasher, const Column& column, std::uint64_t row) {
   const std::string file = column.file(row);
   if (!file.empty()) return hasher.add(std::filesystem::path(file).filename().string());
+  if (column.texts() != nullptr) return hasher.add((*column.texts())[row]);
   const PortInfo port = column.port();
   if (!holds_numbers(port) || column.is_slow()) return;
   const RowType type{port.dtype, Dims(port.dims->begin() + 1, port.dims->end())};

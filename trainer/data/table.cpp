@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <limits>
 #include <set>
 
 #include "core/message.h"
 #include "trainer/data/split_words.h"
+#include "trainer/data/string_column.h"
 #include "trainer/data/table_columns.h"
 #include "trainer/data/targets.h"
 #include "trainer/data/text_file.h"
@@ -19,9 +22,15 @@ struct Table {
   std::vector<std::string> features;  // names of columns
   std::vector<std::string> unread;
   std::uint64_t rows = 0;
-  std::vector<double> numbers;  // rows x features
+  std::vector<double> numbers;  // rows x features that are no categories
+  std::vector<bool> are_categories;             // one for each feature
+  std::vector<std::vector<std::string>> texts;  // of each category, the rows
   Targets targets;
 };
+
+bool contains(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
 
 class TableReader {
  public:
@@ -36,8 +45,14 @@ class TableReader {
       fail(ErrorCode::corrupt, "line ", line, " has ", fields.size(), " fields, the header ",
            names_.size());
     }
-    for (const std::size_t i : columns_.features) {
-      table_.numbers.push_back(number(fields[i], line, names_[i]));
+    std::size_t category = 0;
+    for (std::size_t f = 0; f < columns_.features.size(); ++f) {
+      const std::size_t i = columns_.features[f];
+      if (table_.are_categories[f]) {
+        table_.texts[category++].push_back(is_missing(fields[i]) ? std::string() : fields[i]);
+      } else {
+        table_.numbers.push_back(number(fields[i], line, names_[i]));
+      }
     }
     ++table_.rows;
     if (!columns_.target) return;
@@ -68,18 +83,34 @@ class TableReader {
     for (const std::size_t i : columns_.features) table_.features.push_back(names_[i]);
     for (const std::size_t i : columns_.unread) table_.unread.push_back(names_[i]);
     if (columns_.target) table_.targets.column = names_[*columns_.target];
+    const auto is_category = [&](const std::string& name) {
+      return options_.raw && contains(options_.raw->categories, name);
+    };
+    for (const std::string& name : table_.features) {
+      table_.are_categories.push_back(is_category(name));
+      if (is_category(name)) table_.texts.emplace_back();
+    }
+  }
+
+  bool may_miss(const std::string& column) const {
+    return options_.raw &&
+           (options_.raw->all_fillable || contains(options_.raw->fillable, column));
   }
 
   double number(const std::string& text, std::uint64_t line, const std::string& column) const {
     if (is_missing(text)) {
+      if (may_miss(column)) return std::numeric_limits<double>::quiet_NaN();
       if (options_.fill) return *options_.fill;
       fail(ErrorCode::corrupt, "line ", line, ", column ", quoted(column),
-           ": the number is missing; --fill NUMBER takes its place");
+           ": the number is missing; ",
+           options_.raw ? "prepare --impute COLUMN=VALUE fills it in the model"
+                        : "--fill NUMBER takes its place");
     }
     const auto value = parse_number(text);
     if (value && std::isfinite(*value)) return *value;
     fail(ErrorCode::corrupt, "line ", line, ", column ", quoted(column), ": ", quoted(text),
-         value ? " is not a finite number" : " is not a number");
+         value ? " is not a finite number"
+               : " is not a number; prepare --one-hot or --embed makes categories of a column");
   }
 
   const DatasetOptions& options_;
@@ -113,6 +144,9 @@ void append(Table& table, Table more) {
   require_same_columns(table, more);
   table.rows += more.rows;
   table.numbers.insert(table.numbers.end(), more.numbers.begin(), more.numbers.end());
+  for (std::size_t i = 0; i < table.texts.size(); ++i) {
+    std::move(more.texts[i].begin(), more.texts[i].end(), std::back_inserter(table.texts[i]));
+  }
   append(table.targets, more.targets);
 }
 
@@ -124,13 +158,41 @@ std::string unread_note(const Table& table) {
              " not read");
 }
 
+// Every feature as a column of its own.
+void add_raw_columns(Dataset::Part& part, const Table& table) {
+  const std::size_t width = table.features.size() - table.texts.size();
+  std::size_t number = 0;
+  std::size_t category = 0;
+  for (std::size_t f = 0; f < table.features.size(); ++f) {
+    if (table.are_categories[f]) {
+      part.columns.push_back(string_column(table.features[f], table.texts[category++]));
+      continue;
+    }
+    std::vector<double> numbers;
+    numbers.reserve(table.rows);
+    for (std::size_t at = number; at < table.numbers.size(); at += width) {
+      numbers.push_back(table.numbers[at]);
+    }
+    ++number;
+    const Shape shape{static_cast<std::int64_t>(table.rows)};
+    part.columns.push_back(
+        array_column(table.features[f], Tensor::of(shape, numbers), Layout::nchw));
+  }
+}
+
 Dataset::Part part_of(const Table& table, const TargetReader& reader,
                       const DatasetOptions& options) {
   Dataset::Part part;
   if (is_empty(table)) return part;
-  const Shape shape{static_cast<std::int64_t>(table.rows),
-                    static_cast<std::int64_t>(table.features.size())};
-  part.columns.push_back(array_column("features", Tensor::of(shape, table.numbers), Layout::nchw));
+  if (options.raw) {
+    add_raw_columns(part, table);
+    part.raw = options.raw;
+  } else {
+    const Shape shape{static_cast<std::int64_t>(table.rows),
+                      static_cast<std::int64_t>(table.features.size())};
+    part.columns.push_back(
+        array_column("features", Tensor::of(shape, table.numbers), Layout::nchw));
+  }
   part.table = TableColumns{table.features, table.targets.column, options.fill};
   if (!table.unread.empty()) part.notes.push_back(unread_note(table));
   if (options.use == DataUse::inference) return part;

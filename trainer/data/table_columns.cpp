@@ -43,8 +43,8 @@ void name_features(std::span<const std::string> names, const DatasetOptions& opt
   for (const std::string& name : options.features) {
     const auto at = find(names, name);
     if (!at) {
-      fail(ErrorCode::not_found, "there is no column ", quoted(name),
-           ", which the model was trained with; the file has: ", list_of(names));
+      fail(ErrorCode::mismatch, "there is no column ", quoted(name),
+           ", which the model was trained with or --columns names; the file has: ", list_of(names));
     }
     if (at == positions.target) {
       fail(ErrorCode::mismatch, "column ", quoted(name), " is both feature and target");
@@ -57,6 +57,18 @@ void name_features(std::span<const std::string> names, const DatasetOptions& opt
     const bool is_target = i == positions.target || names[i] == options.target;
     if (!is_feature && !is_target) positions.unread.push_back(i);
   }
+}
+
+void drop_columns(std::span<const std::string> names, const DatasetOptions& options,
+                  TablePositions& positions) {
+  for (const std::string& name : options.drop) {
+    const std::size_t at = require_column(names, name, "--drop");
+    if (at == positions.target) {
+      fail(ErrorCode::mismatch, "column ", quoted(name), " is the target, it cannot be dropped");
+    }
+    std::erase(positions.features, at);
+  }
+  if (positions.features.empty()) fail(ErrorCode::mismatch, "no column is left as a feature");
 }
 
 }  // namespace
@@ -88,6 +100,9 @@ TablePositions choose_columns(std::span<const std::string> names, const DatasetO
   TablePositions positions;
   const bool reads_target = options.use != DataUse::inference;
   if (reads_target) positions.target = choose_target(names, options, names.size());
+  if (!options.features.empty() && !options.drop.empty()) {
+    fail(ErrorCode::mismatch, "columns cannot be dropped where features are named");
+  }
   if (!options.features.empty()) {
     name_features(names, options, positions);
     return positions;
@@ -102,6 +117,7 @@ TablePositions choose_columns(std::span<const std::string> names, const DatasetO
     }
   }
   positions.features = all_but(names.size(), left_out);
+  drop_columns(names, options, positions);
   return positions;
 }
 

@@ -1,6 +1,8 @@
 #include "trainer/fit/data_facts.h"
 
 #include <algorithm>
+#include <set>
+#include <string_view>
 
 #include "core/message.h"
 #include "graph/record/record.h"
@@ -150,7 +152,43 @@ std::vector<std::string> input_notes(const DataRecord& record, std::span<const P
                         " elements times ", known->scale, "; the data has ", now.dtype,
                         " elements, which are taken times ", now.scale));
   }
+  for (std::string& note : unknown_categories(record, data)) notes.push_back(std::move(note));
   return notes;
+}
+
+std::vector<std::string> unknown_categories(const DataRecord& record, const Dataset& data) {
+  std::vector<std::string> notes;
+  if (!record.table_plan) return notes;
+  const Dataset::Part& part = data::PartAccess::of(data);
+  for (const TableColumn& known : record.table_plan->columns) {
+    const auto column = std::find_if(part.columns.begin(), part.columns.end(),
+                                     [&](const auto& one) { return one->name() == known.name; });
+    if (column == part.columns.end() || (*column)->texts() == nullptr) continue;
+    const std::set<std::string_view> values(known.values.begin(), known.values.end());
+    std::uint64_t unknown = 0;
+    std::string example;
+    for (std::uint64_t row = 0; row < part.size(); ++row) {
+      const std::string& text =
+          (*(*column)->texts())[static_cast<std::size_t>(part.rows ? (*part.rows)[row] : row)];
+      if (values.contains(text) || (text.empty() && !known.fill_value.empty())) continue;
+      if (unknown++ == 0) example = text;
+    }
+    if (unknown == 0) continue;
+    notes.push_back(cat("column ", quoted(known.name), " has values in ", unknown, " of ",
+                        part.size(), " rows that the model does not know, for example ",
+                        quoted(example), "; they have code 0"));
+  }
+  return notes;
+}
+
+std::string other_statistics(const DataRecord& record, const Dataset& training) {
+  if (!record.table_plan || record.table_plan->rows == 0 || !training.table()) return {};
+  const TablePlan& plan = *record.table_plan;
+  if (plan.rows == training.rows() && plan.fingerprint == data::fingerprint(training)) return {};
+  return cat("the columns' values, fills, means and deviations were computed from ", plan.rows,
+             " other rows than the ", training.rows(),
+             " training rows; prepare the model with the same data, --validation-split and --seed "
+             "to compute them from these");
 }
 
 std::string other_data(const DataRecord& record, const Dataset& training) {

@@ -23,6 +23,10 @@ void require_recorded(const DataRecord& record, const Dataset& data);
 std::vector<std::string> input_notes(const DataRecord& record, std::span<const PortInfo> inputs,
                                      const Dataset& data, const ArrayMap& map);
 
+// That the plan of the model's table was made from other rows; empty elsewhere.
+std::string other_statistics(const DataRecord& record, const Dataset& training);
+// Columns with categories that have no code of their own, a sentence each.
+std::vector<std::string> unknown_categories(const DataRecord& record, const Dataset& data);
 // How the training data differ from those of the record; empty where they are the same, or the
 // record does not say.
 std::string other_data(const DataRecord& record, const Dataset& training);

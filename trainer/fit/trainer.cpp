@@ -186,10 +186,10 @@ FitReport Trainer::fit(const Dataset& training, const Dataset& validation) {
 std::vector<std::string> Trainer::notes(const Dataset& data) const {
   return guard_memory("compare the data", [&] {
     const TrainerOptions& options = impl_->options;
-    const Dataset training =
+    const auto [training, validation] =
         options.validation_split == 0
-            ? data.train()
-            : data.split(options.validation_split, impl_->state.cursor.shuffle_seed).first;
+            ? std::pair{data.train(), data.validation()}
+            : data.split(options.validation_split, impl_->state.cursor.shuffle_seed);
     const DataRecord record = data_record(*impl_->model);
     std::vector<std::string> notes;
     if (training.empty()) return notes;
@@ -197,9 +197,14 @@ std::vector<std::string> Trainer::notes(const Dataset& data) const {
       const std::string other = fit::other_data(record, training);
       if (!other.empty()) notes.push_back(other);
     }
+    const std::string statistics = fit::other_statistics(record, training);
+    if (!statistics.empty()) notes.push_back(statistics);
     const std::vector<std::string> more =
         fit::input_notes(record, impl_->fed_inputs(), training, options.map);
     notes.insert(notes.end(), more.begin(), more.end());
+    for (std::string& note : fit::unknown_categories(record, validation)) {
+      notes.push_back("validation data: " + std::move(note));
+    }
     return notes;
   });
 }

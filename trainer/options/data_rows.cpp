@@ -7,10 +7,33 @@
 namespace ondine::options {
 namespace {
 
+void set_columns(DataTarget& to, const Given& given) {
+  std::vector<std::string> names = names_in(given);
+  if (!to.options.features.empty() && to.options.features != names) {
+    throw Error(ErrorCode::mismatch,
+                given.option() + " has other columns than the model was trained with");
+  }
+  to.options.features = std::move(names);
+}
+
+void set_drop(DataTarget& to, const Given& given) {
+  if (!to.options.features.empty()) {
+    throw Error(ErrorCode::mismatch,
+                given.option() + " has no effect: the model names the columns that it takes");
+  }
+  to.options.drop = names_in(given);
+}
+
 void add_tables(Rows<DataTarget>& rows) {
   rows.heading("Tables");
   rows.text("target", "COLUMN", "Column of a .csv to predict; the last if absent",
             [](DataTarget& to, const Given& given) { to.options.target = given.text(); });
+  rows.text("columns", "COLUMN,...",
+            "Columns of a .csv that are features; all but the target if absent", set_columns)
+      .repeats();
+  rows.text("drop", "COLUMN,...", "Columns of a .csv that are no features", set_drop)
+      .repeats()
+      .excludes("columns");
   rows.real("fill", "NUMBER", "Number to use for missing numbers of a .csv",
             [](DataTarget& to, double value) { to.options.fill = value; });
 }

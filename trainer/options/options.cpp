@@ -66,6 +66,8 @@ const char* to_string(OptionGroup group) noexcept {
       return "load";
     case OptionGroup::data:
       return "data";
+    case OptionGroup::table:
+      return "table";
     case OptionGroup::prepare:
       return "prepare";
     case OptionGroup::train:
@@ -84,6 +86,8 @@ std::span<const OptionInfo> option_table(OptionGroup group) {
       return infos_of(options::load_rows());
     case OptionGroup::data:
       return infos_of(options::data_rows());
+    case OptionGroup::table:
+      return infos_of(options::table_rows());
     case OptionGroup::prepare:
       return infos_of(options::prepare_rows());
     case OptionGroup::train:
@@ -112,6 +116,12 @@ const OptionInfo* find_option(OptionGroup group, std::string_view name) noexcept
 LoadOptions load_options(const OptionValues& values, OptionSpelling spelling, LoadOptions start) {
   apply(options::load_rows(), start, values, spelling);
   return start;
+}
+
+TableOptions table_options(const OptionValues& values, OptionSpelling spelling) {
+  TableOptions result;
+  apply(options::table_rows(), result, values, spelling);
+  return result;
 }
 
 PrepareOptions prepare_options(const OptionValues& values, OptionSpelling spelling) {

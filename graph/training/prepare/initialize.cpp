@@ -240,18 +240,18 @@ std::string quantized_weight(const GraphDef& graph) {
 
 // A tensor that training gave elements that differ; "" if there is none.
 std::string trained_tensor(const ModelDef& model, const ParameterChoice& parameters,
-                           std::string_view new_weight) {
+                           const Fresh& fresh) {
   const auto is_constant = [&](const InitializerDef* one) {
     return !parameters.trains(one->name) && !parameters.excluded_names.contains(one->name);
   };
   // Weights that multiply say most.
   for (const auto& [weight, layout] :
        drawn_weights(model.graph, model.functions, parameters.trained)) {
-    if (weight->name != new_weight && !all_equal(weight->value)) return weight->name;
+    if (!fresh.contains(weight->name) && !all_equal(weight->value)) return weight->name;
   }
   for (const auto* list : {&parameters.trained, &parameters.frozen}) {
     for (const InitializerDef* one : *list) {
-      if (one->name == new_weight || is_constant(one) || all_equal(one->value)) continue;
+      if (fresh.contains(one->name) || is_constant(one) || all_equal(one->value)) continue;
       return one->name;
     }
   }
@@ -265,8 +265,8 @@ bool multiplies_data(const GraphDef& graph, Functions functions, const Initializ
 }
 
 ChosenInit choose_init(const ModelDef& model, const ParameterChoice& parameters,
-                       std::string_view new_weight) {
-  const std::string trained = trained_tensor(model, parameters, new_weight);
+                       const Fresh& fresh) {
+  const std::string trained = trained_tensor(model, parameters, fresh);
   if (!trained.empty()) {
     return {WeightInit::keep,
             "the model has been trained: elements of " + quoted(trained) + " differ"};
@@ -278,7 +278,7 @@ ChosenInit choose_init(const ModelDef& model, const ParameterChoice& parameters,
 void write_initialization(GraphWriter& writer, const ModelDef& model,
                           const std::vector<const InitializerDef*>& trained, WeightInit init,
                           const Masters& masters, Properties& bindings,
-                          std::string_view new_weight) {
+                          const Fresh& fresh) {
   const auto bind = [&](const std::string& variable, const std::string& value, DType dtype,
                         const Shape& shape) {
     writer.output(value, dtype, to_dim_defs(shape));
@@ -286,7 +286,7 @@ void write_initialization(GraphWriter& writer, const ModelDef& model,
   };
   for (const auto& [weight, layout] : drawn_weights(model.graph, model.functions, trained)) {
     const bool is_kept = init == WeightInit::keep;
-    if (is_kept && weight->name != new_weight) continue;
+    if (is_kept && !fresh.contains(weight->name)) continue;
     const Shape& shape = weight->value.shape();
     const DType dtype = weight->value.dtype();
     const DType drawn = drawn_type(dtype);

@@ -1,7 +1,10 @@
 // The initialization graph of a prepared model.
 #pragma once
 
+#include <functional>
+#include <set>
 #include <span>
+#include <string>
 
 #include <ondine/prepare.h>
 
@@ -10,15 +13,17 @@
 
 namespace ondine::graph {
 
+using Fresh = std::set<std::string, std::less<>>;
+
 // What WeightInit::automatic selects for this model, and why.
 struct ChosenInit {
   WeightInit init = WeightInit::keep;
   std::string reason;
 };
-// Looks at parameters, trained or frozen, and at quantized weights. Ignores `new_weight`, the
-// weight of a new head.
+// Looks at parameters, trained or frozen, and at quantized weights. Ignores `fresh`,
+// weights of a new head and of embeddings that prepare added.
 ChosenInit choose_init(const ModelDef& model, const ParameterChoice& parameters,
-                       std::string_view new_weight = {});
+                       const Fresh& fresh = {});
 
 // Whether a weight of two or more dims multiplies its data, in a subgraph or a function too, so
 // that its scale can be unusual.
@@ -26,12 +31,12 @@ bool multiplies_data(const GraphDef& graph, std::span<const FunctionDef> functio
                      const InitializerDef& weight);
 
 // Draws for every trained weight of two or more dims that multiplies its data (biases and other
-// element-wise operands restart from their initializers), and for `new_weight` in any case. Weights
+// element-wise operands restart from their initializers), and for `fresh` in any case. Weights
 // with a master are what this, drawn in float32, rounds to. Outputs are bound in `bindings`; the
 // graph stays empty when there is nothing to draw.
 void write_initialization(GraphWriter& writer, const ModelDef& model,
                           const std::vector<const InitializerDef*>& trained, WeightInit init,
                           const Masters& masters, Properties& bindings,
-                          std::string_view new_weight = {});
+                          const Fresh& fresh = {});
 
 }  // namespace ondine::graph

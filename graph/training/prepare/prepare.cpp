@@ -205,15 +205,15 @@ WrittenAlgorithm write_algorithm(ModelDef& model, TrainingInfoDef& info, Names& 
 
 ChosenInit write_initial_values(const ModelDef& model, TrainingInfoDef& info, Names& names,
                                 const ParameterChoice& parameters, const Masters& masters,
-                                const std::string& head, WeightInit asked,
+                                const Fresh& fresh, WeightInit asked,
                                 const QuantizedNetwork& quantized) {
   GraphDef initialization;
   initialization.name = names.fresh("initialization");
   GraphWriter writer(initialization, names, imported(model, ""));
   const ChosenInit init =
-      asked == WeightInit::automatic ? choose_init(model, parameters, head) : ChosenInit{asked, {}};
+      asked == WeightInit::automatic ? choose_init(model, parameters, fresh) : ChosenInit{asked, {}};
   write_initialization(writer, model, parameters.trained, init.init, masters,
-                       info.initialization_binding, head);
+                       info.initialization_binding, fresh);
   write_weight_scales(writer, model.graph, quantized, info.initialization_binding);
   if (!initialization.nodes.empty()) info.initialization = std::move(initialization);
   return init;
@@ -262,7 +262,8 @@ void record_training(ModelDef& model, const LossInputs& inputs, Updates& updates
 }  // namespace
 
 PrepareReport prepare(ModelDef& given, const PrepareOptions& asked, const ValueTypes& types,
-                      const ModelDef* loss_model, const OptimizerStart& start) {
+                      const ModelDef* loss_model, const OptimizerStart& start,
+                      const std::vector<std::string>& fresh) {
   check_loss_options(asked);
   check_update_settings(asked);
   check_model(given, imported(given, ""));
@@ -287,9 +288,11 @@ PrepareReport prepare(ModelDef& given, const PrepareOptions& asked, const ValueT
   TrainingInfoDef info;
   WrittenAlgorithm written = write_algorithm(model, info, names, inputs, parameters, options, types,
                                              loss_model, start, quantized);
+  Fresh new_weights(fresh.begin(), fresh.end());
+  if (!head.weight.empty()) new_weights.insert(head.weight);
   const ChosenInit init =
       write_initial_values(model, info, names, parameters, written.updates.optimizer.masters,
-                           head.weight, options.init, quantized);
+                           new_weights, options.init, quantized);
   PrepareReport report = report_of(written, parameters, inputs.prediction, head, init, options);
   report.quantized_layers = quantized.layers;
   if (options.quantize_frozen) {

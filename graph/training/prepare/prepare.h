@@ -14,8 +14,9 @@ namespace ondine::graph {
 // Error(unsupported) naming that version when it is too old, Error(mismatch) for an output, label
 // or pattern that does not fit. Changes nothing when it throws. `types` are those of the values of
 // the main graph; without them what the model declares is known. `loss_model` is that of the
-// options.
+// options. `fresh` are parameters that were added before, which initialization draws.
 PrepareReport prepare(ModelDef& model, const PrepareOptions& options, const ValueTypes& types = {},
-                      const ModelDef* loss_model = nullptr, const OptimizerStart& start = {});
+                      const ModelDef* loss_model = nullptr, const OptimizerStart& start = {},
+                      const std::vector<std::string>& fresh = {});
 
 }  // namespace ondine::graph

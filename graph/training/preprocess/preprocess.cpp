@@ -10,58 +10,14 @@
 #include "core/scalar.h"
 #include "graph/contract/opsets.h"
 #include "graph/record/record.h"
-#include "graph/training/prepare/parameters.h"
-#include "graph/training/prepare/renaming.h"
 #include "graph/training/prepare/writer.h"
 #include "graph/training/preprocess/log_mel.h"
+#include "graph/training/preprocess/raw_input.h"
 
 namespace ondine::graph {
 namespace {
 
 constexpr std::int64_t first_antialias = 18;  // ai.onnx whose Resize can widen its filter
-
-std::string text_of(const DimDef& dim) {
-  if (const auto* size = std::get_if<std::int64_t>(&dim)) return std::to_string(*size);
-  const auto* name = std::get_if<DimName>(&dim);
-  return name == nullptr ? "?" : std::string(*name);
-}
-
-std::string describe(const ValueDef& input) {
-  std::string text = cat(quoted(input.name), " ", input.type.dtype);
-  if (!input.type.dims) return text;
-  std::string dims;
-  for (const DimDef& dim : *input.type.dims) dims += (dims.empty() ? "" : ", ") + text_of(dim);
-  return text + "[" + dims + "]";
-}
-
-std::optional<std::int64_t> size_of_dim(const ValueDef& input, std::size_t axis) {
-  if (!input.type.dims || axis >= input.type.dims->size()) return {};
-  const auto* size = std::get_if<std::int64_t>(&(*input.type.dims)[axis]);
-  return size == nullptr ? std::nullopt : std::optional(*size);
-}
-
-bool is_image(const ValueDef& input) { return input.type.dims && input.type.dims->size() == 4; }
-
-// Of the inputs that are fed and hold floating point numbers.
-ValueDef& find_input(GraphDef& graph, const std::string& name) {
-  std::vector<ValueDef*> found;
-  std::string all;
-  for (ValueDef& input : graph.inputs) {
-    if (find_initializer(graph, input.name) != nullptr) continue;
-    all += (all.empty() ? "" : ", ") + describe(input);
-    const bool fits = input.type.kind == TypeKind::tensor && is_differentiable(input.type.dtype);
-    if (fits && (name.empty() || input.name == name)) found.push_back(&input);
-  }
-  if (name.empty() && std::count_if(found.begin(), found.end(),
-                                    [](const auto* one) { return is_image(*one); }) == 1) {
-    std::erase_if(found, [](const auto* one) { return !is_image(*one); });
-  }
-  if (found.size() == 1) return *found[0];
-  fail(ErrorCode::mismatch, "preprocessing needs ",
-       name.empty() ? "the name of an input of floating point numbers"
-                    : "an input " + quoted(name) + " of floating point numbers",
-       "; the model has: ", all.empty() ? "none" : all);
-}
 
 // Channels first or last. As data sets do, takes 1 and 3 for numbers of channels.
 Layout layout_of(const ValueDef& input) {
@@ -73,7 +29,7 @@ Layout layout_of(const ValueDef& input) {
   if (is_channels(3)) return Layout::nhwc;
   if (size_of_dim(input, 1) && !size_of_dim(input, 3)) return Layout::nchw;
   if (size_of_dim(input, 3) && !size_of_dim(input, 1)) return Layout::nhwc;
-  fail(ErrorCode::mismatch, "preprocessing needs to know which axis of input ", describe(input),
+  fail(ErrorCode::mismatch, "preprocessing needs to know which axis of input ", describe_input(input),
        " has the channels: axis 1 or 3 must have size 1 or 3");
 }
 
@@ -103,9 +59,9 @@ class PreprocessWriter {
         options_(&options),
         names_(model),
         opset_(Opsets(model.opsets).version("").value_or(0)),
-        input_(&find_input(model.graph, options.input)),
+        input_(&find_raw_input(model.graph, options.input)),
         dtype_(input_->type.dtype),
-        is_image_(is_image(*input_)),
+        is_image_(is_image_input(*input_)),
         layout_(is_image_ ? layout_of(*input_) : Layout::nhwc),
         mel_(options.mel ? std::optional<LogMelWriter>(std::in_place, *options.mel, *input_, opset_)
                          : std::nullopt),
@@ -119,12 +75,12 @@ class PreprocessWriter {
     value = combine("Sub", value, options_->mean, "mean", 0);
     combine("Div", value, options_->deviation, "deviation", 1);
     if (front_.nodes.empty()) {
-      fail(ErrorCode::mismatch, "nothing to preprocess in input ", describe(*input_));
+      fail(ErrorCode::mismatch, "nothing to preprocess in input ", describe_input(*input_));
     }
     front_.nodes.back().outputs = {result};
     record();
     set_type();
-    put_in_front(given, result);
+    put_in_front(model_->graph, std::move(front_), given, result, std::move(inner_));
   }
 
  private:
@@ -146,11 +102,7 @@ class PreprocessWriter {
     check_channels(options_->mean, "mean");
     check_channels(options_->deviation, "standard deviation");
     if (options_->resize && !mel_) check_size(*options_->resize);
-    for (const ValueDef& output : model_->graph.outputs) {
-      if (output.name != input_->name) continue;
-      fail(ErrorCode::unsupported, "input ", quoted(input_->name),
-           " is an output as well, which cannot be both raw and preprocessed");
-    }
+    require_no_output(model_->graph, *input_);
   }
 
   void check_channels(const std::vector<float>& numbers, const char* what) const {
@@ -158,14 +110,14 @@ class PreprocessWriter {
     const auto channels = size_of_dim(*input_, channel_axis());
     if (channels == static_cast<std::int64_t>(numbers.size())) return;
     fail(ErrorCode::mismatch, "the ", what, " has ", numbers.size(), " numbers, input ",
-         describe(*input_), " has ", channels ? std::to_string(*channels) : "an unknown number of",
+         describe_input(*input_), " has ", channels ? std::to_string(*channels) : "an unknown number of",
          " channels");
   }
 
   void check_size(ImageSize size) const {
     if (!is_image_) {
       fail(ErrorCode::mismatch, "resizing needs an input of images, [N, C, H, W] or [N, H, W, C], ",
-           "not ", describe(*input_));
+           "not ", describe_input(*input_));
     }
     if (size.height <= 0 || size.width <= 0) {
       fail(ErrorCode::mismatch, "images cannot be resized to ", size.height, "x", size.width);
@@ -173,7 +125,7 @@ class PreprocessWriter {
     const auto height = size_of_dim(*input_, height_axis(layout_));
     const auto width = size_of_dim(*input_, height_axis(layout_) + 1);
     if (height.value_or(size.height) != size.height || width.value_or(size.width) != size.width) {
-      fail(ErrorCode::mismatch, "input ", describe(*input_), " does not take images of ",
+      fail(ErrorCode::mismatch, "input ", describe_input(*input_), " does not take images of ",
            size.height, "x", size.width);
     }
     if (opset_ < 11) {
@@ -294,20 +246,6 @@ class PreprocessWriter {
         options_->resize ? DimDef(DimName(names_.fresh(input_->name + "_height"))) : dims[from];
     raw[to + 1] =
         options_->resize ? DimDef(DimName(names_.fresh(input_->name + "_width"))) : dims[from + 1];
-  }
-
-  void put_in_front(const std::string& given, const std::string& result) {
-    GraphDef& graph = model_->graph;
-    const Renaming names{{given, result}};
-    for (NodeDef& node : graph.nodes) rename_reads(node, names);
-    std::erase_if(graph.value_infos, [&](const ValueDef& one) { return one.name == given; });
-    for (QuantizationDef& one : graph.quantization) one.tensor = renamed(names, one.tensor);
-    inner_.name = result;
-    graph.value_infos.push_back(std::move(inner_));
-    graph.nodes.insert(graph.nodes.begin(), std::make_move_iterator(front_.nodes.begin()),
-                       std::make_move_iterator(front_.nodes.end()));
-    std::move(front_.initializers.begin(), front_.initializers.end(),
-              std::back_inserter(graph.initializers));
   }
 
   std::string description() const {

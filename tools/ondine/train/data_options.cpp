@@ -39,9 +39,20 @@ DatasetOptions dataset_options(const DataOptions& options, const Model& model, D
   return result;
 }
 
+Dataset open_places(const std::vector<std::string>& places, const DataOptions& options,
+                    const DatasetOptions& how) {
+  Dataset data = Dataset::open(to_paths(places), how);
+  const bool has_columns = std::any_of(options.values.begin(), options.values.end(),
+                                       [](const auto& one) { return one.first == "columns"; });
+  if (has_columns && !data.table()) {
+    throw WrongUsage("--columns names columns of a .csv file of features; the data are none");
+  }
+  return data;
+}
+
 Dataset open_dataset(const std::vector<std::string>& places, const DataOptions& options,
                      const Model& model, DataUse use) {
-  return Dataset::open(to_paths(places), dataset_options(options, model, use));
+  return open_places(places, options, dataset_options(options, model, use));
 }
 
 Dataset open_like(const Dataset& training, const std::vector<std::string>& places,
@@ -49,6 +60,7 @@ Dataset open_like(const Dataset& training, const std::vector<std::string>& place
   DatasetOptions open = dataset_options(options, model, DataUse::training);
   open.classes = training.classes();
   if (training.table()) {
+    open.drop.clear();
     open.features = training.table()->features;
     open.target = training.table()->target;
   } else if (training.text() && open.target.empty()) {

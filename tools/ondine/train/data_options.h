@@ -33,6 +33,9 @@ void require_data(const DataOptions& options, std::initializer_list<std::string_
 // As the model takes data (recorded_options), where no option says otherwise. Error(mismatch) for
 // an option that contradicts the model.
 DatasetOptions dataset_options(const DataOptions& options, const Model& model, DataUse use);
+// Throws WrongUsage for --columns with data that are no table.
+Dataset open_places(const std::vector<std::string>& places, const DataOptions& options,
+                    const DatasetOptions& how);
 Dataset open_dataset(const std::vector<std::string>& places, const DataOptions& options,
                      const Model& model, DataUse use = DataUse::training);
 // Data to evaluate on while training with `training`: columns, classes and sample rate are those.

@@ -1,5 +1,6 @@
-#include "ondine/class_weights.h"
+#include "ondine/training_rows.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <iostream>
@@ -20,12 +21,7 @@ std::string exact(double value) {
   return {digits.data(), end.ptr};
 }
 
-std::string count_weights(const ClassWeightOptions& options, const std::string& file) {
-  const Model model = Model::load(file);
-  Dataset data = open_dataset(options.data.data, options.data, model);
-  if (options.validation_split != 0) {
-    data = data.split(options.validation_split, options.load.seed).first;
-  }
+std::string count_weights(const Dataset& data) {
   const std::vector<std::uint64_t> counts = data.class_counts();
   if (counts.empty()) {
     throw Error(ErrorCode::mismatch,
@@ -50,12 +46,12 @@ std::string count_weights(const ClassWeightOptions& options, const std::string& 
 
 }  // namespace
 
-void add_class_weights(Command command, ClassWeightOptions& options,
+void add_training_rows(Command command, TrainingRows& options,
                        const std::optional<std::chrono::milliseconds>& deadline) {
   options.is_shared = [command] { return command.is_from_job("--data"); };
-  command.heading("Data of --class-weights balanced");
+  command.heading("Data of --class-weights balanced and of columns of a table");
   Option data = add_data_options(command, options.data, deadline);
-  command.heading("Data of --class-weights balanced");
+  command.heading("Data of --class-weights balanced and of columns of a table");
   command
       .option("--validation-split", &options.validation_split,
               "Fraction of the rows that `train` sets apart with the same --seed")
@@ -64,19 +60,38 @@ void add_class_weights(Command command, ClassWeightOptions& options,
   command.find("--seed").needs(data);
 }
 
-void balance_classes(const ClassWeightOptions& options, const std::string& model,
-                     OptionValues& values) {
+std::optional<TablePlan> use_training_rows(const TrainingRows& options, const std::string& file,
+                                           const TableOptions& table, OptionValues& values) {
   require_data(options.data);
-  bool is_balanced = false;
-  for (auto& [name, value] : values) {
-    if (name != "class-weights" || value != "balanced") continue;
-    if (options.data.data.empty()) throw WrongUsage("--class-weights balanced needs --data");
-    value = count_weights(options, model);
-    is_balanced = true;
+  const auto balanced = std::find_if(values.begin(), values.end(), [](const auto& one) {
+    return one.first == "class-weights" && one.second == "balanced";
+  });
+  const bool is_balanced = balanced != values.end();
+  if (options.data.data.empty()) {
+    if (is_balanced) throw WrongUsage("--class-weights balanced needs --data");
+    if (!table.is_empty()) {
+      throw WrongUsage("--one-hot, --embed, --standardize and --impute need --data");
+    }
+    return {};
   }
-  if (!is_balanced && !options.data.data.empty() && !options.is_shared()) {
-    throw WrongUsage("prepare reads --data for --class-weights balanced only");
+  if (!is_balanced && table.is_empty()) {
+    if (options.is_shared()) return {};
+    throw WrongUsage(
+        "prepare reads --data for --class-weights balanced, --one-hot, --embed, --standardize and "
+        "--impute only");
   }
+  DatasetOptions how = dataset_options(options.data, Model::load(file), DataUse::training);
+  if (!table.is_empty()) how.raw = raw_table(table);
+  Dataset data = open_places(options.data.data, options.data, how);
+  if (options.validation_split != 0) {
+    data = data.split(options.validation_split, options.load.seed).first;
+  }
+  print_skipped(data);
+  if (is_balanced) balanced->second = count_weights(data);
+  if (table.is_empty()) return {};
+  TablePlan plan = plan_table(data, table);
+  for (const std::string& note : plan.notes) std::cerr << "note: " << note << '\n';
+  return plan;
 }
 
 }  // namespace ondine::cli

@@ -1,0 +1,17 @@
+// Writes operators that take the columns of a table into a main graph.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <ondine/table.h>
+
+#include "graph/ir/document.h"
+
+namespace ondine::graph {
+
+// Replaces an input of the main graph by one for each column and records the plan. Returns the new
+// parameters, whose elements are 0. Errors as PrepareOptions::table; the model is unspecified then.
+std::vector<std::string> write_table(ModelDef& model, const TablePlan& plan);
+
+}  // namespace ondine::graph
