@@ -57,6 +57,10 @@ def check_scopes(nodes, known, what):
         for attribute in node.attribute:
             if attribute.type == onnx.AttributeProto.GRAPH:
                 body = attribute.g
+                both = {one.name for one in body.input} & {
+                    name for name, _ in initializer_types(body)
+                }
+                require(not both, f"{both} are inputs and initializers of a body in {what}")
                 inner = known | {one.name for one in body.input}
                 inner |= {name for name, _ in initializer_types(body)}
                 check_scopes(body.node, inner, f"a body in {what}")
@@ -117,10 +121,13 @@ def check_optimizer(node):
         )
 
 
-def check_node(node, known, nodes):
-    if node.domain != TRAINING_DOMAIN:
-        return
-    schema = defs.get_schema(node.op_type, node.domain)
+def check_signature(node, schema):
+    """Counts of inputs and outputs, and attributes."""
+    for what, count, least, most in (
+        ("inputs", len(node.input), schema.min_input, schema.max_input),
+        ("outputs", len(node.output), schema.min_output, schema.max_output),
+    ):
+        require(least <= count <= most, f"{node.op_type} has {count} {what}")
     given = {one.name: one for one in node.attribute}
     for name, attribute in schema.attributes.items():
         require(name in given or not attribute.required, f"{node.op_type} lacks '{name}'")
@@ -130,11 +137,34 @@ def check_node(node, known, nodes):
             int(one.type) == schema.attributes[name].type.value,
             f"attribute '{name}' of {node.op_type} has another type",
         )
+
+
+def check_node(node, known, nodes, versions):
+    if (node.domain, node.op_type) not in versions["functions"]:
+        require(node.domain in versions, f"no operator set of the domain '{node.domain}'")
+        version = versions[node.domain]
+        require(
+            defs.has(node.op_type, version, node.domain),
+            f"no operator {node.op_type} of the domain '{node.domain}'",
+        )
+        check_signature(node, defs.get_schema(node.op_type, version, node.domain))
+    for attribute in node.attribute:
+        for inner in attribute.g.node if attribute.type == onnx.AttributeProto.GRAPH else ():
+            check_node(inner, None, nodes, versions)
+    if node.domain != TRAINING_DOMAIN:
+        return
     if node.op_type == "Momentum":
-        require(given["mode"].s in (b"standard", b"nesterov"), "unknown mode of Momentum")
-    if node.op_type == "Gradient":
+        mode = onnx.helper.get_node_attr_value(node, "mode")
+        require(mode in (b"standard", b"nesterov"), "unknown mode of Momentum")
+    if node.op_type == "Gradient" and known is not None:
         check_gradient(node, known, nodes)
     check_optimizer(node)
+
+
+def versions_of(model):
+    """Versions by domain, and the functions of the model."""
+    functions = {(one.domain, one.name) for one in model.functions}
+    return {"functions": functions, **{one.domain: one.version for one in model.opset_import}}
 
 
 def global_variables(model):
@@ -154,7 +184,10 @@ def check_types(model, algorithm):
     for field in ("input", "initializer", "node"):
         getattr(combined.graph, field).extend(getattr(algorithm, field))
     combined.graph.ClearField("output")
-    inferred = onnx.shape_inference.infer_shapes(combined).graph.value_info
+    try:
+        inferred = onnx.shape_inference.infer_shapes(combined, check_type=True).graph.value_info
+    except onnx.shape_inference.InferenceError as error:
+        raise Refused(str(error)) from error
     types = {one.name: one.type.tensor_type.elem_type for one in inferred}
     for graph in (model.graph, algorithm):
         for name, declared in output_types(graph).items():
@@ -178,8 +211,8 @@ def check_info(model, info):
     nodes = [*main.node, *algorithm.node]
     known = set(keys) | {one.name for graph in (main, algorithm) for one in graph.input}
     known |= {name for one in nodes for name in one.output}
-    for node in nodes:
-        check_node(node, known, nodes)
+    for node in (*nodes, *info.initialization.node):
+        check_node(node, known, nodes, versions_of(model))
     check_types(model, algorithm)
 
 
