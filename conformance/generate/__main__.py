@@ -104,7 +104,7 @@ def main():
                 f"{one} is not what the generator makes"
                 for one in differences(fresh, target, not options.without_torch)
             ]
-        elif not options.only:
+        elif not options.only and not bad:
             shutil.rmtree(target, ignore_errors=True)
             shutil.copytree(fresh, target)
             sentences.TABLE.write_text(sentences.table(stored.read_cases()))

@@ -101,7 +101,17 @@ class Differentiable:
             graph.ClearField(field)
         graph.node.extend(nodes)
         graph.output.extend(onnx.ValueInfoProto(name=name) for name in outputs)
-        return ReferenceEvaluator(model, new_ops=[self.gradient, *self.operators])
+        # It would not give new operators to functions.
+        functions = []
+        for one in model.functions:
+            functions.append(
+                ReferenceEvaluator(one, functions=list(functions), new_ops=self.new_operators())
+            )
+        versions = {one.domain: one.version for one in model.opset_import}
+        return ReferenceEvaluator(graph, versions, functions, new_ops=self.new_operators())
+
+    def new_operators(self):
+        return [self.gradient, *self.operators]
 
     def run(self, outputs, leaves):
         self.leaves = leaves

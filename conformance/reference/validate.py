@@ -184,6 +184,8 @@ def check_types(model, algorithm):
     for field in ("input", "initializer", "node"):
         getattr(combined.graph, field).extend(getattr(algorithm, field))
     combined.graph.ClearField("output")
+    # It has no dense type for them.
+    combined.graph.ClearField("sparse_initializer")
     try:
         inferred = onnx.shape_inference.infer_shapes(combined, check_type=True).graph.value_info
     except onnx.shape_inference.InferenceError as error:

@@ -392,7 +392,7 @@ def combinations():
 BODY = """k0 = Constant<value = bool {{1}}>() q = If(k0) <
     then_branch = b () => (float[2] o) {{ {0} = Neg(w) o = Neg({0}) }},
     else_branch = e () => (float[2] p) {{ p = Neg(w) }}>"""
-LOOP = """k0 = Constant<value_int=2>() q = Loop(k0, , w) <
+LOOP = """k0 = Constant<value_int=2>() k1 = Constant<value = bool {{1}}>() q = Loop(k0, k1, w) <
     body = b (int64 i, bool g, float[2] v) => (bool g2, float[2] v2)
         {{ g2 = Identity(g) v2 = {0} }}>"""
 
@@ -531,11 +531,19 @@ READINGS = {
 }
 
 
+def base_like(twin):
+    """The valid model and the calls that fit a change."""
+    case = base_of_two() if twin in OF_TWO else base()
+    if twin == "no-algorithm":
+        del case.calls[-1].feeds["t"]
+    return case
+
+
 def valid_cases():
     """The twins by name."""
     found = {"the-model": base()}
     for name, change in twins():
-        found[name] = (base_of_two() if name in OF_TWO else base()).changed(name, change)
+        found[name] = base_like(name).changed(name, change)
     for case in found.values():
         complete(case)
     return found
@@ -553,5 +561,4 @@ def cases():
     valid = valid_cases()
     for group in GROUPS:
         for name, quotes, change, twin in group():
-            model = base_of_two() if twin in OF_TWO else base()
-            yield model.broken(name, quotes, change, valid[twin], READINGS.get(name, ()))
+            yield base_like(twin).broken(name, quotes, change, valid[twin], READINGS.get(name, ()))

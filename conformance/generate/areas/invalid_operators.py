@@ -89,7 +89,6 @@ def momentum():
             f"{standard}(rate, one, w, x, t, w)",
         ),
         ("with-too-many-outputs", ["momentum-output-order"], "q, p, e", standard + ONE),
-        ("with-too-few-outputs", ["momentum-output-order"], "q", standard + ONE),
     ):
         yield f"momentum-{what}", quotes, f"{outputs} = TRAINING.Momentum{rest}", "momentum"
 
