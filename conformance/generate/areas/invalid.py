@@ -202,7 +202,7 @@ def values():
     ), "initialization-value-is-another-output"
     yield "initialization-binding-without-graph", [
         "initialization-omitted"
-    ], lambda m: m.training_info[0].ClearField("initialization"), "no-initialization"
+    ], unbound_initialization, "no-initialization"
     yield "update-binding-without-graph", [
         "values-are-outputs",
         "default-algorithm",
@@ -214,6 +214,12 @@ def drop_algorithm(model, value=None):
     info.ClearField("algorithm")
     del info.initialization_binding[1:], info.update_binding[1:]
     info.update_binding[0].value = value or info.update_binding[0].value
+
+
+def unbound_initialization(model):
+    info = model.training_info[0]
+    info.ClearField("initialization")
+    del info.initialization_binding[1:]
 
 
 def drop_initialization(model):

@@ -203,7 +203,7 @@ def steps():
         ).train(
             random={"w": expected, "n": expected}
         ).unrelated(
-            ((1, "output", "n"), (2, "output", "n")), ((1, "output", "n"), (3, "output", "n"))
+            *(((i, "output", "n"), (j, "output", "n")) for i, j in ((1, 2), (1, 3), (2, 3)))
         )
     mask = law("discrete", [0, 2], [0.5, 0.5])
     yield Case(
