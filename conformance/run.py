@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Runs the training conformance cases with a program that follows README.md.
 
-conformance/run.py --runner ondine --program build/bin/ondine
-conformance/run.py --runner reference --python VENV/bin/python
+conformance/run.py --command './my_runner {case} {results}'
+conformance/run.py --command './my_runner {case} {results}' --profile core --batch 20
 conformance/run.py --command './my_runner {case} {results}' conformance/cases/gradient
+conformance/run.py --list           prints the names of the cases, their profiles and operators
 conformance/run.py --table          writes SENTENCES.md
 conformance/run.py --check-table    fails when a sentence has no case or SENTENCES.md is old
 """
@@ -21,24 +22,18 @@ from pathlib import Path
 
 from suite import cases, judge, sentences
 
-HERE = Path(__file__).resolve().parent
+OUTCOMES = (judge.PASSED, judge.FAILED, judge.SKIPPED)
 
 
-class Runner:
-    """How cases are run: in batches, each by one process."""
+class Program:
+    """Runs cases in batches, each by one process."""
 
     def __init__(self, options):
-        self.seconds = options.seconds
-        self.prefix = []
-        self.words = [options.program, "replay", "{case}", "{results}"]
-        self.batch = 1
-        if options.command:
-            self.words = shlex.split(options.command)
-        elif options.runner == "reference":
-            # It takes longer to start than to run a case.
-            self.prefix = [options.python, str(HERE / "reference" / "runner.py")]
-            self.words = ["{case}", "{results}"]
-            self.batch = 20
+        words = shlex.split(options.command)
+        first = next((i for i, word in enumerate(words) if "{" in word), len(words))
+        # The words from the first placeholder on are repeated for each case.
+        self.prefix, self.words = words[:first], words[first:]
+        self.seconds, self.batch = options.seconds, options.batch
 
     def run(self, batch):
         """Verdict and reason of each case."""
@@ -47,12 +42,16 @@ class Runner:
             words = list(self.prefix)
             for case, one in zip(batch, results):
                 one.mkdir()
-                words += [word.format(case=case.folder, results=one) for word in self.words]
+                given = {"{case}": str(case.folder), "{results}": str(one)}
+                for word in self.words:
+                    for placeholder, path in given.items():
+                        word = word.replace(placeholder, path)
+                    words.append(word)
             seconds = self.seconds * len(batch)
             try:
                 done = subprocess.run(words, capture_output=True, timeout=seconds, check=False)
             except subprocess.TimeoutExpired:
-                return [(judge.FAILED, f"still running after {seconds} s")] * len(batch)
+                return [(judge.FAILED, f"still running after {seconds:g} s")] * len(batch)
             return [self.verdict(case, one, done) for case, one in zip(batch, results)]
 
     def verdict(self, case, results, done):
@@ -64,29 +63,82 @@ class Runner:
         return judge.judge(case, judge.Results(results))
 
 
+def listed(text):
+    return {one for one in text.split(",") if one}
+
+
 def chosen(options):
+    """The cases that the options select."""
     found = cases.read_cases()
-    if not options.cases:
-        return found
-    wanted = [Path(one).resolve() for one in options.cases]
-    return [case for case in found if any(case.folder.is_relative_to(one) for one in wanted)]
+    known = {
+        "--profile": (options.profile, set(cases.SUITE["profiles"])),
+        "--without-reading": (options.without_reading, set(cases.SUITE["readings"])),
+        "--without-operator": (
+            options.without_operator,
+            {name for case in found for name in case.plan["operators"]},
+        ),
+    }
+    for option, (given, allowed) in known.items():
+        unknown = listed(given) - allowed
+        if unknown:
+            sys.exit(f"{option}: unknown {', '.join(sorted(unknown))}")
+    profiles = listed(options.profile)
+    if profiles:
+        found = [one for one in found if one.plan["profile"] in profiles]
+    for field, given in (
+        ("readings", options.without_reading),
+        ("operators", options.without_operator),
+    ):
+        found = [one for one in found if not listed(given) & set(one.plan[field])]
+    if options.cases:
+        wanted = [Path(one).resolve() for one in options.cases]
+        found = [case for case in found if any(case.folder.is_relative_to(one) for one in wanted)]
+    return found
+
+
+def with_missing_twins(chosen_cases):
+    """The valid models that refusals are compared with, where they were not chosen."""
+    names = {case.name for case in chosen_cases}
+    twins = {case.plan["twin"] for case in chosen_cases if "twin" in case.plan} - names
+    return [*chosen_cases, *(cases.read_case(cases.ROOT / "cases" / one) for one in sorted(twins))]
+
+
+def expected_failures(path):
+    """Names and reasons of a file with lines `NAME  reason`."""
+    if path is None:
+        return {}
+    lines = [line for line in Path(path).read_text().splitlines() if line and line[0] != "#"]
+    return {name: reason.strip() for name, _, reason in (line.partition(" ") for line in lines)}
 
 
 def parse():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("cases", nargs="*", help="folders of cases; all if absent")
-    parser.add_argument("--runner", choices=("ondine", "reference"), default="ondine")
-    parser.add_argument("--program", default="ondine", help="the ondine executable")
+    parser.add_argument("--command", help="the program, with {case} and {results}")
     parser.add_argument(
-        "--python", default=sys.executable, help="interpreter with onnx, for reference"
+        "--batch",
+        type=int,
+        default=1,
+        help="cases per process; the words from the first placeholder on are repeated",
     )
-    parser.add_argument("--command", help="another program, with {case} and {results}")
-    parser.add_argument("--seconds", type=float, default=120, help="per case")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--profile", default="", help="profiles, with commas; all if absent")
+    parser.add_argument("--without-reading", default="", help="readings to leave out, with commas")
+    parser.add_argument("--without-operator", default="", help="operators to leave out, with commas")
+    parser.add_argument("--expected-failures", help="file of cases that must fail, with reasons")
+    parser.add_argument("--seconds", type=float, default=120, help="time limit per case")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes at a time")
+    parser.add_argument("--none-skipped", action="store_true", help="fail when a case is skipped")
+    parser.add_argument("--list", action="store_true", help="print the chosen cases")
     parser.add_argument("--table", action="store_true", help="write SENTENCES.md")
     parser.add_argument("--check-table", action="store_true", help="check SENTENCES.md")
-    parser.add_argument("--none-skipped", action="store_true", help="fail when a case is skipped")
-    return parser.parse_args()
+    options = parser.parse_args()
+    if not (options.command or options.list or options.table or options.check_table):
+        parser.error("--command is missing")
+    if options.command and ("{case}" not in options.command or "{results}" not in options.command):
+        parser.error("--command has no {case} or no {results}")
+    if options.batch < 1 or options.seconds <= 0 or options.jobs < 1:
+        parser.error("--batch, --seconds and --jobs must be positive")
+    return options
 
 
 def table(options):
@@ -105,6 +157,44 @@ def table(options):
     return 1 if bad else 0
 
 
+def print_list(todo):
+    for case in todo:
+        print(f"{case.name}\t{case.plan['profile']}\t{' '.join(case.plan['operators'])}")
+    return 0
+
+
+def run_all(todo, options):
+    """Verdict and reason of every case by name."""
+    program = Program(options)
+    batches = [todo[at : at + program.batch] for at in range(0, len(todo), program.batch)]
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        found = itertools.chain.from_iterable(pool.map(program.run, batches))
+        return judge.with_twins(todo, {case.name: one for case, one in zip(todo, found)})
+
+
+def report(todo, verdicts, expected):
+    """Prints what did not pass; the number of surprises and of cases by profile and outcome."""
+    counts, surprises = collections.defaultdict(collections.Counter), 0
+    for case in todo:
+        verdict, reason = verdicts[case.name]
+        counts[case.plan["profile"]][verdict] += 1
+        known = case.name in expected
+        if verdict != judge.PASSED and not known:
+            print(f"{verdict.upper():8} {case.name}: {' '.join(reason.split())}")
+            print(f"{'':8} readings: {', '.join(case.plan['readings']) or 'none'}; quotes:")
+            for tag in case.plan["quotes"]:
+                quote = sentences.quoted(tag)
+                print(f"{'':8} {quote.source}: {quote.text}")
+        if known and verdict == judge.PASSED:
+            print(f"PASSED   {case.name} must fail: {expected[case.name]}")
+        surprises += (verdict == judge.FAILED) != known
+    return surprises, counts
+
+
+def summary(counter):
+    return ", ".join(f"{counter[one]} {one}" for one in OUTCOMES)
+
+
 def main():
     options = parse()
     if options.table or options.check_table:
@@ -112,18 +202,20 @@ def main():
     todo = chosen(options)
     if not todo:
         sys.exit("no cases found")
-    runner = Runner(options)
-    batches = [todo[at : at + runner.batch] for at in range(0, len(todo), runner.batch)]
-    counts = collections.Counter()
-    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        verdicts = itertools.chain.from_iterable(pool.map(runner.run, batches))
-        for case, (verdict, reason) in zip(todo, verdicts):
-            counts[verdict] += 1
-            if verdict != judge.PASSED:
-                print(f"{verdict.upper():8} {case.name}: {' '.join(reason.split())}")
-    print(", ".join(f"{counts[one]} {one}" for one in (judge.PASSED, judge.FAILED, judge.SKIPPED)))
-    skipped = options.none_skipped and counts[judge.SKIPPED] > 0
-    return 1 if counts[judge.FAILED] or skipped else 0
+    if options.list:
+        return print_list(todo)
+    todo = with_missing_twins(todo)
+    expected = expected_failures(options.expected_failures)
+    surprises, counts = report(todo, run_all(todo, options), expected)
+    for profile in cases.SUITE["profiles"]:
+        if profile in counts:
+            print(f"{profile}: {summary(counts[profile])}")
+    print(f"{cases.SUITE['suite']} {cases.SUITE['version']}: {summary(sum(counts.values(), collections.Counter()))}")
+    nothing = [one for one, counter in counts.items() if not counter[judge.PASSED]]
+    if nothing:
+        print(f"nothing passed in {', '.join(nothing)}")
+    skipped = options.none_skipped and any(one[judge.SKIPPED] for one in counts.values())
+    return 1 if surprises or skipped or nothing else 0
 
 
 if __name__ == "__main__":

@@ -9,10 +9,14 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper, parser
 
+from generate import describe
+from suite import cases as stored
 from suite import sentences
 
 DOMAIN = "ai.onnx.preview.training"
 OPSET, IR_VERSION = 20, 9
+SMALLEST_SHARE = 0.05  # of the absolute tolerance in the smallest tensor
+RESIDUE = 1e-14  # smaller values are what rounding leaves of zero
 
 
 def f32(*values):
@@ -65,16 +69,23 @@ class Info:
         return info
 
 
-def tolerance_of(types):
-    """Relative and absolute, by the narrowest type that is computed with."""
+def tolerance_of(types, operators, values):
+    """Relative and absolute, by the narrowest type that is computed with.
+
+    The absolute one is small enough for the smallest of the tensors not to pass as zeros.
+    """
+    relative, absolute = (1e-8, 1e-9) if describe.GRADIENT in operators else (1e-9, 1e-12)
     for code, pair in (
-        (onnx.TensorProto.BFLOAT16, [4e-2, 4e-2]),
-        (onnx.TensorProto.FLOAT16, [1e-2, 5e-3]),
-        (onnx.TensorProto.FLOAT, [2e-4, 5e-6]),
+        (onnx.TensorProto.BFLOAT16, (4e-2, 4e-2)),
+        (onnx.TensorProto.FLOAT16, (1e-2, 5e-3)),
+        (onnx.TensorProto.FLOAT, (2e-4, 5e-6)),
     ):
         if code in types:
-            return pair
-    return [1e-7, 1e-9]
+            relative, absolute = pair
+            break
+    sizes = [np.max(np.abs(one.astype(np.float64)), initial=0) for one in values]
+    smallest = min((one for one in sizes if RESIDUE < one < np.inf), default=np.inf)
+    return [relative, float(f"{min(absolute, SMALLEST_SHARE * smallest):.1e}")]
 
 
 @dataclass
@@ -85,6 +96,16 @@ class Call:
     want: dict = field(default_factory=dict)
     random: dict = field(default_factory=dict)
     outputs: list = field(default_factory=list)
+    algorithms: list = field(default_factory=list)
+
+
+def complete_imports(model):
+    """Imports the training domain where it is used, and sets the lowest IR version."""
+    used = any(one.domain == DOMAIN for one in describe.every_node(model))
+    if used and all(one.domain != DOMAIN for one in model.opset_import):
+        model.opset_import.append(helper.make_opsetid(DOMAIN, 1))
+    lowest = helper.find_min_ir_version_for(model.opset_import, ignore_unknown=True)
+    model.ir_version = max(IR_VERSION, lowest)
 
 
 class Case:
@@ -102,8 +123,10 @@ class Case:
         literal=False,
         tolerance=None,
         want=None,
+        readings=(),
     ):
         self.name, self.quotes, self.literal, self.tolerance = name, quotes, literal, tolerance
+        self.readings, self.independent, self.twin = list(readings), [], None
         self.model = helper.make_model(
             graph_of(main, values),
             opset_imports=[helper.make_opsetid("", opset)],
@@ -111,16 +134,19 @@ class Case:
             producer_name="training-conformance",
         )
         self.model.training_info.extend(one.proto() for one in infos)
-        if infos:
-            self.model.opset_import.append(helper.make_opsetid(DOMAIN, 1))
         for text in functions:
             function = parser.parse_function(text)
             self.model.functions.append(function)
             if all(one.domain != function.domain for one in self.model.opset_import):
                 self.model.opset_import.append(helper.make_opsetid(function.domain, 1))
+        complete_imports(self.model)
         self.refused = False
         self.agreement = None  # of both computations, relative; the usual one if None
         self.calls = [Call("load", want=want or {})]
+
+    def named(self, name):
+        self.name = name
+        return self
 
     def initialize(self, want=None, random=None):
         self.calls.append(Call("initialize", want=want or {}, random=random or {}))
@@ -134,18 +160,41 @@ class Case:
         self.calls.append(call)
         return self
 
+    def iterate(self, feeds=None, want=None):
+        """One iteration: every algorithm in order, with the same inputs."""
+        call = Call("iterate", feeds or {}, 0, want or {})
+        call.algorithms = list(range(len(self.model.training_info)))
+        self.calls.append(call)
+        return self
+
+    def unrelated(self, *pairs):
+        """Random tensors, each (call, prefix, name), that must not depend on each other."""
+        self.independent += [[list(one) for one in pair] for pair in pairs]
+        return self
+
     def infer(self, feeds=None, want=None, random=None):
         call = Call("infer", feeds or {}, 0, want or {}, random or {})
         call.outputs = [one.name for one in self.model.graph.output]
         self.calls.append(call)
         return self
 
-    def broken(self, name, quotes, change):
-        """A copy that must be refused, at the latest by the calls: `change` breaks its model."""
+    def changed(self, name, change):
+        """A copy with another model."""
         case = copy.copy(self)
-        case.name, case.quotes, case.twin, case.refused = name, quotes, self, True
+        case.name = name
         case.model = onnx.ModelProto.FromString(self.model.SerializeToString())
         change(case.model)
+        complete_imports(case.model)
+        return case
+
+    def broken(self, name, quotes, change, twin, readings=()):
+        """A copy that must be refused, at the latest by the calls: `change` breaks its model.
+
+        `twin` is the valid case like it, which must run.
+        """
+        case = self.changed(name, change)
+        case.quotes, case.twin, case.refused = quotes, twin, True
+        case.readings = list(readings)
         return case
 
     @property
@@ -159,8 +208,9 @@ class Case:
             )
         )
 
-    def plan(self, types):
-        quotes = [sentences.quoted(tag) for tag in self.quotes]
+    def plan(self, types, values):
+        for tag in self.quotes:
+            sentences.quoted(tag)
         calls = []
         for call in self.calls:
             plan = {"call": call.kind}
@@ -168,33 +218,68 @@ class Case:
                 plan["outputs"] = call.outputs
             if call.kind == "train":
                 plan["algorithm"] = call.algorithm
+            if call.kind == "iterate":
+                plan["algorithms"] = call.algorithms
             plan["state"] = [] if self.refused else self.keys
             if call.random:
                 plan["random"] = call.random
             calls.append(plan)
-        return {
+        needed = describe.operators(self.model)
+        result = {
+            "format": stored.SUITE["format"],
+            "profile": describe.profile(self),
             "expect": "refusal" if self.refused else "results",
-            "quotes": [{"tag": one.tag, "source": one.source, "text": one.text} for one in quotes],
-            "tolerance": self.tolerance or tolerance_of(types),
+            "quotes": self.quotes,
+            "readings": describe.readings(self),
+            "operators": needed,
+            "types": describe.types(self.model),
+            "opset_imports": {one.domain: one.version for one in self.model.opset_import},
+            "ir_version": self.model.ir_version,
+            "tolerance": self.tolerance or tolerance_of(types, needed, values),
             "calls": calls,
         }
+        if self.independent:
+            result["independent"] = self.independent
+        if self.twin:
+            result["twin"] = f"valid/{self.twin.name}"
+        return result
 
 
 def write_tensor(path, name, value):
     path.write_bytes(numpy_helper.from_array(np.asarray(value), name).SerializeToString())
 
 
+def floating(results):
+    """The expected tensors of floating point types."""
+    for outputs, state in results:
+        for one in (*outputs.values(), *state.values()):
+            if one.dtype.kind == "f" or one.dtype.name == "bfloat16":
+                yield one
+
+
+def to_text(plan):
+    """JSON with one line for each field and call."""
+    fields = {key: json.dumps(one) for key, one in plan.items()}
+    calls = ",\n  ".join(json.dumps(one) for one in plan["calls"])
+    fields["calls"] = f"[\n  {calls}\n ]"
+    return "{\n " + ",\n ".join(f'"{key}": {one}' for key, one in fields.items()) + "\n}\n"
+
+
 def write(case, folder, results, types):
     """`results` are the expected outputs and state of each call."""
     folder.mkdir(parents=True)
+    shown = [
+        [{key: one for key, one in values.items() if key not in call.random} for values in pair]
+        for call, pair in zip(case.calls, results)
+    ]
+    plan = case.plan(set(types.values()), list(floating(shown)))
     (folder / "model.onnx").write_bytes(case.model.SerializeToString(deterministic=True))
-    (folder / "case.json").write_text(json.dumps(case.plan(set(types.values())), indent=1) + "\n")
+    (folder / "case.json").write_text(to_text(plan))
     for i, call in enumerate(case.calls):
-        data = folder / f"test_data_set_{i}"
-        outputs, state = results[i] if results else ({}, {})
+        data = folder / f"call_{i}"
+        outputs, state = shown[i] if shown else ({}, {})
         if call.feeds or outputs or state:
             data.mkdir()
         for prefix, values in (("input", call.feeds), ("output", outputs), ("state", state)):
-            shown = {name: one for name, one in values.items() if name not in call.random}
-            for k, (name, value) in enumerate(shown.items()):
+            for k, (name, value) in enumerate(values.items()):
                 write_tensor(data / f"{prefix}_{k}.pb", name, value)

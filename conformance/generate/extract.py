@@ -76,12 +76,18 @@ def of_operator(name):
 
 
 def of_document(path):
-    """Sentences of IR.md on training."""
+    """Sentences of IR.md on training, and on graphs as far as they bear on the training graph."""
     text = Path(path).read_text()
-    semantics = between(text, "The semantics of an inference-model", "### Optional Metadata")
-    training = between(text, "## Training Related Information", "## Other Specification Documents")
-    lines = semantics.splitlines() + [""] + training.splitlines()[1:]
-    return sentences(lines)
+    found = []
+    for begin, end in (
+        ("Up to IR version 6, the ONNX", "## Runtime Agnostic"),
+        ("An optional extension that contains", "|\n|functions|"),
+        ("The semantics of an inference-model", "### Optional Metadata"),
+        ("A name belonging to the Value namespace", "Node attributes are used to pass"),
+        ("Training related information is described", "## Other Specification Documents"),
+    ):
+        found += sentences(between(text, begin, end).splitlines())
+    return found
 
 
 def all_sources(document=None):

@@ -105,6 +105,11 @@ class Scope:
         inner = Scope(function.node, leaves, self.functions, given=given)
         return [inner.get(name) for name in function.output]
 
+    def substituted(self, values):
+        """The same scope, and those around it, with other values; nothing is computed yet."""
+        outer = None if self.outer is None else self.outer.substituted(values)
+        return Scope(self.nodes, {**self.leaves, **values}, self.functions, outer, self.given)
+
     def gradient(self, node, attributes):
         xs, names = attributes("xs"), [*attributes("xs"), *attributes("zs", [])]
         inputs = [self.get(name) for name in node.input]
@@ -116,13 +121,7 @@ class Scope:
             )
             for value in inputs
         ]
-        inner = Scope(
-            self.nodes,
-            {**self.leaves, **dict(zip(names, points))},
-            self.functions,
-            self.outer,
-            self.given,
-        )
+        inner = self.substituted(dict(zip(names, points)))
         total = inner.get(attributes("y")).sum()
         points = points[: len(xs)]
         if not total.requires_grad:

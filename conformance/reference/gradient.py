@@ -35,6 +35,22 @@ def names_read(node):
     return names
 
 
+def visible_nodes(model):
+    """By the outputs of each node: the nodes of the graphs around it, outer ones first."""
+
+    def walk(nodes, outer):
+        visible = [*outer, *nodes]
+        for node in nodes:
+            yield tuple(node.output), visible
+            for attribute in node.attribute:
+                if attribute.type == onnx.AttributeProto.GRAPH:
+                    yield from walk(attribute.g.node, visible)
+
+    yield from walk(model.graph.node, [])
+    for function in model.functions:
+        yield from walk(function.node, [])
+
+
 def slope(function, values, which):
     """Derivative of `function` with respect to each element of values[which]."""
     result = np.zeros(values[which].shape)
@@ -63,7 +79,8 @@ class Differentiable:
     operators = [Multinomial]
 
     def __init__(self, model):
-        self.model, self.leaves = model, {}
+        self.model, self.leaves, self.scope = model, {}, model.graph.node
+        self.scopes = dict(visible_nodes(model))
         owner = self
 
         class Gradient(OpRun):
@@ -71,6 +88,7 @@ class Differentiable:
 
             def _run(self, *inputs, xs=None, y=None, zs=None):
                 names = [*xs, *(zs or [])]
+                owner.scope = owner.scopes.get(tuple(self.output), owner.model.graph.node)
                 results = owner.derivatives(names, list(inputs), y, self.output, len(xs))
                 return tuple(results)
 
@@ -83,7 +101,17 @@ class Differentiable:
             graph.ClearField(field)
         graph.node.extend(nodes)
         graph.output.extend(onnx.ValueInfoProto(name=name) for name in outputs)
-        return ReferenceEvaluator(model, new_ops=[self.gradient, *self.operators])
+        # It would not give new operators to functions.
+        functions = []
+        for one in model.functions:
+            functions.append(
+                ReferenceEvaluator(one, functions=list(functions), new_ops=self.new_operators())
+            )
+        versions = {one.domain: one.version for one in model.opset_import}
+        return ReferenceEvaluator(graph, versions, functions, new_ops=self.new_operators())
+
+    def new_operators(self):
+        return [self.gradient, *self.operators]
 
     def run(self, outputs, leaves):
         self.leaves = leaves
@@ -91,7 +119,7 @@ class Differentiable:
         return evaluator.run(outputs, leaves)
 
     def derivatives(self, names, values, y, outputs, count):
-        evaluator = self.evaluator(needed_nodes(self.model.graph.node, y, set(names)), [y])
+        evaluator = self.evaluator(needed_nodes(self.scope, y, set(names)), [y])
 
         def function(inputs):
             feeds = {**self.leaves, **dict(zip(names, inputs))}

@@ -40,6 +40,8 @@ def save(folder, prefix, values, types):
 def make(session, call, feeds):
     if call["call"] == "initialize":
         session.initialize()
+    for algorithm in call.get("algorithms", ()):
+        session.train(algorithm, feeds, [])
     if call["call"] == "train":
         return session.train(call["algorithm"], feeds, call["outputs"])
     if call["call"] == "infer":
@@ -51,7 +53,7 @@ def replay(case, results):
     plan = json.loads((case / "case.json").read_text())
     session = Session(onnx.load(case / "model.onnx"))
     for i, call in enumerate(plan["calls"]):
-        name = f"test_data_set_{i}"
+        name = f"call_{i}"
         outputs = make(session, call, load_feeds(case / name))
         save(results / name, "output", outputs, session.types)
         state = {one: session.state[one] for one in call["state"]}

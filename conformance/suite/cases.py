@@ -7,11 +7,12 @@ from pathlib import Path
 from suite import tensors
 
 ROOT = Path(__file__).resolve().parents[1]
+SUITE = json.loads((ROOT / "suite.json").read_text())
 
 
 @dataclass
 class Call:
-    """One call and the files of test_data_set_K."""
+    """One call and the files of call_K."""
 
     plan: dict
     folder: Path
@@ -42,10 +43,16 @@ class Case:
     def refused(self):
         return self.plan["expect"] == "refusal"
 
+    def needs(self):
+        """Names of the operators and element types without which a runtime may skip the case."""
+        return {*self.plan["operators"], *self.plan["types"]}
+
 
 def read_case(folder):
     plan = json.loads((folder / "case.json").read_text())
-    calls = [Call(one, folder / f"test_data_set_{i}") for i, one in enumerate(plan["calls"])]
+    if plan.get("format") != SUITE["format"]:
+        raise ValueError(f"{folder}: the format is not {SUITE['format']}")
+    calls = [Call(one, folder / f"call_{i}") for i, one in enumerate(plan["calls"])]
     return Case(folder, plan, calls)
 
 

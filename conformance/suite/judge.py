@@ -18,7 +18,7 @@ class Results:
         return report["status"], str(report.get("message", ""))
 
     def tensors(self, call, prefix):
-        return tensors.read_folder(self.folder / f"test_data_set_{call}", prefix)
+        return tensors.read_folder(self.folder / f"call_{call}", prefix)
 
 
 def check_random(law, got):
@@ -43,17 +43,45 @@ def check_values(call, prefix, names, got, tolerance):
     return None
 
 
-def check_call(case, index, results):
+def check_call(case, index, read):
     call, tolerance = case.calls[index], case.plan["tolerance"]
     for prefix, names in call.names().items():
-        try:
-            got = results.tensors(index, prefix)
-        except (tensors.Malformed, OSError) as error:
-            return f"unreadable {prefix}: {error}"
-        wrong = check_values(call, prefix, names, got, tolerance)
+        wrong = check_values(call, prefix, names, read(index, prefix), tolerance)
         if wrong:
             return wrong
     return None
+
+
+def check_dependence(case, read):
+    """What is wrong with random tensors that must not depend on each other, or None."""
+    for first, second in case.plan.get("independent", ()):
+        samples = []
+        for call, prefix, name in (first, second):
+            law = case.calls[call].plan["random"][name]
+            samples.append(statistics.levels(read(call, prefix)[name].values, law))
+        wrong = statistics.dependence(*samples)
+        if wrong:
+            places = " and ".join(f"'{name}' of call {call}" for call, _, name in (first, second))
+            return f"{places}: {wrong}"
+    return None
+
+
+def check_results(case, results):
+    known = {}
+
+    def read(call, prefix):
+        if (call, prefix) not in known:
+            known[call, prefix] = results.tensors(call, prefix)
+        return known[call, prefix]
+
+    for index, call in enumerate(case.calls):
+        try:
+            wrong = check_call(case, index, read)
+        except (tensors.Malformed, OSError, UnicodeDecodeError) as error:
+            wrong = f"unreadable: {error}"
+        if wrong:
+            return f"call {index} ({call.plan['call']}): {wrong}"
+    return check_dependence(case, read)
 
 
 def judge(case, results):
@@ -63,13 +91,23 @@ def judge(case, results):
     except (OSError, ValueError, KeyError, TypeError):
         return FAILED, "no readable report.json"
     if status == "unsupported":
-        return SKIPPED, message
+        if any(one in message for one in case.needs()):
+            return SKIPPED, message
+        return FAILED, f"unsupported, but no operator or type of the case is named: {message}"
     if case.refused:
         return (PASSED, "") if status == "refused" else (FAILED, "accepted")
     if status != "done":
         return FAILED, f"{status}: {message}"
-    for index, call in enumerate(case.calls):
-        wrong = check_call(case, index, results)
-        if wrong:
-            return FAILED, f"call {index} ({call.plan['call']}): {wrong}"
-    return PASSED, ""
+    wrong = check_results(case, results)
+    return (FAILED, wrong) if wrong else (PASSED, "")
+
+
+def with_twins(cases, verdicts):
+    """Verdicts by name, in which a refusal counts only if the valid model like it ran."""
+    result = dict(verdicts)
+    for case in cases:
+        twin = case.plan.get("twin")
+        if twin and verdicts[case.name][0] == PASSED and verdicts[twin][0] != PASSED:
+            verdict = SKIPPED if verdicts[twin][0] == SKIPPED else FAILED
+            result[case.name] = verdict, f"refused, but so says nothing: {twin} did not pass"
+    return result

@@ -6,6 +6,10 @@ every distribution, discrete ones included. The mean of a normal sample is norma
 bounded values obeys Hoeffding's inequality. The variance of a sample of n values about the
 true mean has the variance (kurtosis - 1) sigma^4 / n; seven of its standard deviations are allowed,
 and the square of what the mean may be off.
+
+Dependence is measured with levels, the values of the distribution function: (u - 1/2)(v - 1/2) of
+independent u and v has the mean 0 and lies within [-1/4, 1/4], so that Hoeffding's inequality bounds
+its mean. Within a sample the pairs are disjoint, so that they are independent of each other.
 """
 
 import math
@@ -94,6 +98,29 @@ def distance(values, law):
     return largest
 
 
+def levels(values, description):
+    """The values of the distribution function, halfway up its steps."""
+    law = KINDS[description["law"]](*description["parameters"])
+    return [sum(law.below(x)) / 2 for x in values]
+
+
+def dependence(first, second):
+    """What is wrong with the levels of two samples that must be independent, or None."""
+    count = min(len(first), len(second))
+    mean = sum((u - 0.5) * (v - 0.5) for u, v in zip(first, second)) / count
+    bound = bound_of_distribution(count) / 2
+    return None if abs(mean) <= bound else f"dependent: {mean:.3g}, expected 0 +- {bound:.3g}"
+
+
+def dependence_within(values, description):
+    """Neighbors and halves of a sample must be independent; a continuous one seldom repeats."""
+    continuous = description["law"] != "discrete" and description["type"] != "float16"
+    if continuous and len(set(values)) < 0.9 * len(values):
+        return f"only {len(set(values))} different values"
+    found, half = levels(values, description), len(values) // 2
+    return dependence(found[::2], found[1::2]) or dependence(found[:half], found[half:])
+
+
 def difference(values, description):
     """What is wrong with a sample, or None."""
     law = KINDS[description["law"]](*description["parameters"])
@@ -112,4 +139,4 @@ def difference(values, description):
         return f"variance {variance:.6g}, expected {law.variance:.6g} +- {spread:.3g}"
     if distance(values, law) > bound_of_distribution(count):
         return f"distribution function off by {distance(values, law):.3g}"
-    return None
+    return dependence_within(values, description)

@@ -33,6 +33,7 @@ TYPES = {
     25: ("uint2", 2),
     26: ("int2", 2),
 }
+BITS = dict(TYPES.values())
 CODES = {name: code for code, (name, _) in TYPES.items()}
 FORMATS = {
     "float": "f",
@@ -51,6 +52,8 @@ FORMATS = {
     "complex128": "d",
 }
 FLOATING = {"float", "double", "float16", "bfloat16", "complex64", "complex128"}
+FIELDS = {"float": 4, "complex64": 4, "string": 6, "int64": 7, "double": 10, "complex128": 10}
+FIELDS.update({"uint32": 11, "uint64": 11})  # of typed data; all others use int32_data
 
 
 class Malformed(Exception):
@@ -128,6 +131,9 @@ def from_bits(kind, elements):
         return [bfloat16(one & 0xFFFF) for one in elements]
     if kind in ("int8", "int16", "int32"):
         return [signed(one, int(kind[3:])) for one in elements]
+    bits = BITS[kind]
+    if bits < 8:
+        return unpack_small([one & 0xFF for one in elements], bits, len(elements) * (8 // bits))
     return elements
 
 
@@ -138,7 +144,7 @@ def unpack_small(data, bits, count):
 
 
 def from_raw(kind, data, count):
-    bits = dict(TYPES.values())[kind]
+    bits = BITS[kind]
     if bits == 0 or len(data) != (count * bits + 7) // 8:
         raise Malformed(f"{len(data)} bytes for {count} elements of type {kind}")
     if bits < 8:
@@ -149,39 +155,61 @@ def from_raw(kind, data, count):
     return list(struct.unpack(f"<{len(data) // struct.calcsize(code)}{code}", data))
 
 
+class Parts:
+    """Fields of a TensorProto; typed data by field number."""
+
+    def __init__(self, data):
+        self.dims, self.kind, self.name, self.raw, self.typed = [], None, "", None, {}
+        codes = {4: "f", 5: None, 7: None, 10: "d", 11: None}
+        for number, wire, content in fields(data):
+            if number == 1:
+                self.dims += [signed(one) for one in numbers(content, wire, None)]
+            elif number == 2:
+                self.kind = TYPES.get(content, (None,))[0]
+            elif number == 8:
+                self.name = content.decode()
+            elif number == 9:
+                self.raw = content
+            elif number == 6:
+                self.typed.setdefault(6, []).append(content)
+            elif number == 13 or (number == 14 and content != 0):
+                raise Malformed("external data")
+            elif number in codes:
+                got = numbers(content, wire, codes[number])
+                got = [signed(one) for one in got] if number in (5, 7) else got
+                self.typed.setdefault(number, []).extend(got)
+
+
+def elements_of(parts, count):
+    """The values of typed data, of which there must be `count`."""
+    field = FIELDS.get(parts.kind, 5)
+    wrong = [number for number, values in parts.typed.items() if values and number != field]
+    if wrong:
+        raise Malformed(f"elements of type {parts.kind} in field {wrong[0]}")
+    given = parts.typed.get(field, [])
+    values = given if parts.kind == "string" else from_bits(parts.kind, given)
+    group = 8 // BITS[parts.kind] if 0 < BITS[parts.kind] < 8 else 1
+    if group > 1 and len(given) == (count + group - 1) // group:
+        values = values[:count]
+    if len(values) != count:
+        raise Malformed(f"{len(values)} elements for dims {parts.dims}")
+    return values
+
+
 def read(data):
     """The Tensor of a serialized TensorProto."""
-    dims, kind, name, raw, typed, texts = [], None, "", None, [], []
-    typed_codes = {4: "f", 5: None, 7: None, 10: "d", 11: None}
-    for number, wire, content in fields(data):
-        if number == 1:
-            dims += [signed(one) for one in numbers(content, wire, None)]
-        elif number == 2:
-            kind = TYPES.get(content, (None,))[0]
-        elif number == 8:
-            name = content.decode()
-        elif number == 9:
-            raw = content
-        elif number == 6:
-            texts.append(content)
-        elif number in typed_codes:
-            got = numbers(content, wire, typed_codes[number])
-            typed += [signed(one) for one in got] if number in (5, 7) else got
-    if kind is None:
-        raise Malformed("no element type")
-    count = math.prod(dims)
-    values = (
-        texts
-        if kind == "string"
-        else from_raw(kind, raw, count) if raw is not None else from_bits(kind, typed)
-    )
-    pairs = 2 if kind.startswith("complex") else 1
-    if (
-        kind not in ("uint4", "int4", "uint2", "int2", "float4e2m1")
-        and len(values) != count * pairs
-    ):
-        raise Malformed(f"{len(values)} elements for dims {dims}")
-    return Tensor(name, kind, tuple(dims), values)
+    parts = Parts(data)
+    if parts.kind is None:
+        raise Malformed("no known element type")
+    if any(one < 0 for one in parts.dims):
+        raise Malformed(f"negative dims {parts.dims}")
+    count = math.prod(parts.dims)
+    if parts.raw is not None:
+        values = from_raw(parts.kind, parts.raw, count)
+    else:
+        pairs = 2 if parts.kind.startswith("complex") else 1
+        values = elements_of(parts, count * pairs)
+    return Tensor(parts.name, parts.kind, tuple(parts.dims), values)
 
 
 def read_file(path):
@@ -190,5 +218,10 @@ def read_file(path):
 
 def read_folder(folder, prefix):
     """The tensors of PREFIX_0.pb, PREFIX_1.pb, ... by their names."""
-    found = [read_file(path) for path in sorted(folder.glob(prefix + "_*.pb"))]
-    return {tensor.name: tensor for tensor in found}
+    found = {}
+    for path in sorted(folder.glob(prefix + "_*.pb")):
+        tensor = read_file(path)
+        if tensor.name in found:
+            raise Malformed(f"two tensors have the name '{tensor.name}'")
+        found[tensor.name] = tensor
+    return found

@@ -45,7 +45,7 @@ def combination():
     ).train({"x": f32(3, 4)}, want={"w": f32(-3, 8)})
     yield Case(
         "reads-main-constant",
-        ["concatenation"],
+        ["concatenation", "inputs-refer"],
         "main (float[2] x) => (float[2] y) <float[2] c = {3, 4}, float[2] w = {1, 1}> { y = "
         "Mul(x, w) }",
         Info("a () => (float[2] n) { n = Mul(w, c) }", {"w": "n"}),
@@ -66,7 +66,7 @@ def interfaces():
     ).train({**X, "target": f32([0, 0], [1, 1])}).train({**X, "target": f32([5, 5], [1, 1])})
     yield Case(
         "outputs-of-both",
-        ["concatenation"],
+        ["concatenation", "graph-output-value"],
         LINE,
         Info("a () => (float[N,2] z, float[2] n) { z = Neg(y) n = Neg(w) }", {"w": "n"}),
     ).train(X, want={"y": f32([1, -2], [2, -6]), "z": f32([-1, 2], [-2, 6])})

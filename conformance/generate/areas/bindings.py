@@ -69,10 +69,12 @@ def keys():
     yield Case(
         "key-named-like-another-algorithms-value",
         ["update-pair"],
-        "main () => (float y) <float w = {1}, float n = {2}> { y = Sub(w, n) }",
-        Info("p () => (float m) { m = Add(w, n) }", {"w": "m"}),
-        Info("q () => (float k) { k = Neg(n) }", {"n": "k"}),
-    ).train(want={"w": 3}).train(algorithm=1, want={"n": -2}).train(want={"w": 1})
+        "main () => (float y) <float w = {1}, float v = {2}> { y = Sub(w, v) }",
+        Info("p () => (float m) <float k = {5}> { m = Add(w, k) }", {"k": "m"}),
+        Info("q () => (float k) { k = Neg(v) }", {"w": "k"}),
+    ).train(want={"k": 6, "w": 1}).train(algorithm=1, want={"k": 6, "w": -2}).train(
+        want={"k": 4, "w": -2}
+    )
     yield Case(
         "key-of-algorithm-only",
         ["keys-are-initializers", "initialization-keys"],
@@ -82,7 +84,7 @@ def keys():
         X, want={"y": f32(2, 1)}
     )
     yield Case(
-        "unicode-text-around",
+        "names-with-capitals-digits-and-underscores",
         ["update-pair"],
         "main () => (float y) <float weight_1 = {1}, float _b = {2}> { y = Sub(weight_1, _b) }",
         Info(
@@ -111,6 +113,12 @@ def kinds():
         "main () => (double y) <double w = {0.1}> { y = Identity(w) }",
         Info("a () => (double n) <double k = {3}> { n = Mul(w, k) }", {"w": "n"}),
     ).train(want={"w": 0.1 * 3}).train(want={"w": 0.1 * 9})
+    yield Case(
+        "double-value-of-the-main-graph",
+        ["step-assigns", "values-are-outputs"],
+        "main (double x) => (double y) <double w = {0.1}> { y = Div(w, x) }",
+        Info(update={"w": "y"}),
+    ).train({"x": np.float64(3)}, want={"w": 0.1 / 3}).train({"x": np.float64(7)})
 
 
 def mixtures():

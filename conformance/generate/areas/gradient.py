@@ -39,6 +39,15 @@ def names():
                     {{ gl, gw = {G}<xs = ["l", "w"], zs = ["x"], y = "o">(l, w, x) }}"""),
     ).train(FEEDS)
     yield Case(
+        "zs-in-their-order",
+        ["gradient-ith-input", "gradient-substitutes-all"],
+        "main (float[2] p, float[2] q) => (float o) <float[2] w = {1, 2}> { a1 = Mul(w, p) a2 = "
+        "Mul(a1, p) a3 = Mul(a2, q) o = ReduceSum<keepdims=0>(a3) }",
+        Info(
+            f'a () => (float[2] g) {{ g = {G}<xs = ["w"], zs = ["p", "q"], y = "o">(w, p, q) }}'
+        ),
+    ).train({"p": f32(2, 3), "q": f32(5, 7)}, want={"g": f32(20, 63)})
+    yield Case(
         "zs-give-no-output",
         ["gradient-only-xs"],
         GEMM,

@@ -50,10 +50,26 @@ def purity():
     )
 
 
+def ignoring():
+    """No training call is made, so that a runtime for inference only can pass."""
+    case = Case(
+        "of-a-training-model-that-is-never-trained",
+        ["inference-ignores-training", "inference-independent"],
+        MAIN,
+        Info(
+            "a (float[2] t) => (float[2] n) <float[2] v = {0, 0}> { d = Mul(t, v) n = Sub(w, d) }",
+            {"w": "n"},
+            "i () => (float[2] s) { s = Constant<value_floats=[5.0, 6.0]>() }",
+            {"w": "s"},
+        ),
+    )
+    yield case.infer(X, want={"y": f32(3, 8)}).infer({"x": f32(0, -1)}, want={"y": f32(0, -2)})
+
+
 def variants():
     yield Case(
         "without-training-information",
-        ["inference-stateless"],
+        ["inference-stateless", "training-info-optional"],
         "main (float[2] x) => (float[2] y) <float[2] w = {1, 2}> { y = Mul(x, w) }",
     ).infer(X, want={"y": f32(3, 8)}).infer({"x": f32(1, 1)}, want={"y": f32(1, 2)})
 
@@ -123,5 +139,5 @@ def bound():
 
 
 def cases():
-    for group in (purity, variants, between, bound):
+    for group in (purity, ignoring, variants, between, bound):
         yield from group()

@@ -215,14 +215,53 @@ def richer_graphs():
         "Identity(w) }",
         Info(
             initialization="""i () => (int64[2] s, bool t, double u)
-                    <double p = {0.125}, int64[2] q = {9007199254740993, -1}, bool f = {1}>
+                    <double p = {0.1}, int64[2] q = {9007199254740993, -1}, bool f = {1}>
                     { s = Identity(q) t = Identity(f) u = Neg(p) }""",
             initial={"w": "s", "b": "t", "d": "u"},
         ),
-    ).initialize(want={"w": np.array([9007199254740993, -1]), "b": True, "d": -0.125})
+    ).initialize(want={"w": np.array([9007199254740993, -1]), "b": True, "d": -0.1})
 
 
 TWO = "main () => (float y) <float w = {1}, float v = {2}> { y = Sub(w, v) }"
+
+
+def at_once():
+    """Bindings are assigned after the graph was evaluated."""
+    swap = "i () => (float p, float q) { p = Identity(v) q = Identity(w) }"
+    yield Case(
+        "swap",
+        ["initialization-assigns", "globals-visible"],
+        TWO,
+        Info(initialization=swap, initial={"w": "p", "v": "q"}),
+    ).initialize(want={"w": 2, "v": 1}).initialize(want={"w": 2, "v": 1}).infer(want={"y": 1})
+    yield Case(
+        "swap-in-the-other-order",
+        ["initialization-assigns", "binding-is-a-map"],
+        TWO,
+        Info(initialization=swap, initial=[("v", "q"), ("w", "p")]),
+    ).initialize(want={"w": 2, "v": 1})
+    yield Case(
+        "rotate",
+        ["initialization-assigns", "globals-visible"],
+        "main () => (float y) <float a = {1}, float b = {2}, float c = {3}> { y = Sum(a, b, c) }",
+        Info(
+            initialization="""i () => (float p, float q, float r)
+                    { p = Add(b, b) q = Add(c, c) r = Add(a, a) }""",
+            initial={"a": "p", "b": "q", "c": "r"},
+        ),
+    ).initialize(want={"a": 4, "b": 6, "c": 2})
+    yield Case(
+        "body-reads-a-main-variable",
+        ["globals-visible", "nested-reads-outer"],
+        TWO,
+        Info(
+            initialization="""i () => (float s, float r) <bool c = {1}>
+                { r = Identity(w)
+                  s = If(c) <then_branch = t () => (float o) { o = Neg(v) },
+                             else_branch = e () => (float p) { p = Neg(w) }> }""",
+            initial={"w": "s", "v": "r"},
+        ),
+    ).initialize(want={"w": -2, "v": 1})
 
 
 def constant(name, value):
@@ -338,6 +377,7 @@ def cases():
         other_keys,
         graphs,
         richer_graphs,
+        at_once,
         orders,
         omitted,
         globals_,

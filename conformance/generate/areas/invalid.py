@@ -1,5 +1,6 @@
 """Models that break a rule on training information; a runtime must refuse them."""
 
+import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
@@ -9,20 +10,19 @@ FOLDER = "invalid"
 X = {"x": f32(1, 2)}
 
 
-def base():
+def base(step="g = Mul(d, x)"):
     """A valid model that has everything that the rules are about."""
     return (
         Case(
-            "valid",
-            [],
+            "the-model",
+            ["step-assigns", "initialization-assigns"],
             """main (float[2] x) => (float[2] y) <float[2] w = {1, 2}, float[2] c = {3, 4}>
                 { h = Mul(x, w) y = Add(h, c) }""",
             Info(
                 f"""a (float[2] t) => (float loss, float[2] n, int64 u) <int64 k = {{0}}, int64 one
                     = {{1}}>
                      {{ d = Sub(y, t) loss = ReduceSumSquare<keepdims=0>(d)
-                        g = {DOMAIN}.Gradient<xs = ["w"], zs = ["x", "t"], y = "loss">(w, x, t)
-                        n = Sub(w, g) u = Add(k, one) }}""",
+                        {step} n = Sub(w, g) u = Add(k, one) }}""",
                 {"w": "n", "k": "u"},
                 """i () => (float[2] s, int64 z) { s = Constant<value_floats=[5.0, 6.0]>()
                         inside = Identity(s) z = Constant<value_int=0>() }""",
@@ -32,6 +32,15 @@ def base():
         .initialize()
         .train({**X, "t": f32(0, 0)})
     )
+
+
+def base_of_two():
+    """The same for models with a second info: a call runs all algorithms in order."""
+    case = base()
+    case.calls.pop()
+    case.iterate({**X, "t": f32(0, 0)})
+    case.calls[-1].algorithms = [0, 1]
+    return case
 
 
 def pair(bindings, key, value):
@@ -73,78 +82,84 @@ def keys():
             ("a-node-output", "h"),
             ("empty", ""),
         ):
-            yield f"{kind}-key-is-{what}", tags, lambda m, b=bindings, k=key, v=value: pair(
-                b(m), k, v
+            yield (
+                f"{kind}-key-is-{what}",
+                tags,
+                lambda m, b=bindings, k=key, v=value: pair(b(m), k, v),
+                f"{kind}-key-is-a-constant",
             )
         unique = (
             ["unique-keys", "constraints-apply"]
             if kind == "update"
             else ["initialization-unique-keys"]
         )
-        yield f"{kind}-key-twice", unique, lambda m, b=bindings, v=value: pair(b(m), "w", v)
+        twin = f"{kind}-key-is-a-constant"
+        yield f"{kind}-key-twice", unique, lambda m, b=bindings, v=value: pair(b(m), "w", v), twin
         yield f"{kind}-key-twice-with-one-value", unique, lambda m, b=bindings: pair(
             b(m), b(m)[0].key, b(m)[0].value
-        )
+        ), twin
 
 
-def foreign_key(model):
-    """A second info whose bindings name an initializer of the first one's algorithm."""
-    second = model.training_info.add()
-    second.algorithm.CopyFrom(graph_of("b () => (int64 v) <int64 two = {2}> { v = Neg(two) }"))
-    pair(second.update_binding, "k", "v")
+SECOND = "b (float[2] t) => (float[2] m) { m = Neg(w) }"
+SECOND_START = "j () => (float[2] v) <float[2] v = {7, 8}> { }"
 
 
-def foreign_initial(model):
-    second = model.training_info.add()
-    second.initialization.CopyFrom(graph_of("j () => (int64 v) { v = Constant<value_int=4>() }"))
-    pair(second.initialization_binding, "k", "v")
-
-
-def second_info(change):
-    """Applies `change` to a second, valid info."""
+def second(change):
+    """Adds a second info and changes it."""
 
     def apply(model):
         info = model.training_info.add()
-        info.algorithm.CopyFrom(graph_of("b () => (float[2] m) { m = Neg(w) }"))
-        info.initialization.CopyFrom(graph_of("j () => (float[2] v) <float[2] v = {7, 8}> { }"))
-        pair(info.update_binding, "w", "m")
-        pair(info.initialization_binding, "w", "v")
+        info.algorithm.CopyFrom(graph_of(SECOND))
+        info.initialization.CopyFrom(graph_of(SECOND_START))
         change(info)
 
     return apply
 
 
-def foreign_value(model):
-    """A second info whose bindings name outputs of the first one's graphs."""
-    second = model.training_info.add()
-    second.algorithm.CopyFrom(graph_of("b () => (float[2] m) { m = Neg(w) }"))
-    pair(second.update_binding, "c", "n")
+def bound(change):
+    """The same with bindings of the constant c of the main graph."""
 
+    def apply(info):
+        pair(info.update_binding, "c", "m")
+        pair(info.initialization_binding, "c", "v")
+        change(info)
 
-def foreign_initial_value(model):
-    second = model.training_info.add()
-    second.initialization.CopyFrom(graph_of("j () => (float[2] v) <float[2] v = {7, 8}> { }"))
-    pair(second.initialization_binding, "c", "s")
+    return second(apply)
 
 
 def later_infos():
     """What holds for the first info holds for the others."""
-    yield "second-info-key-is-unknown", ["keys-are-initializers"], second_info(
+    yield "second-info-key-is-unknown", ["keys-are-initializers"], bound(
         lambda info: pair(info.update_binding, "nothing", "m")
-    )
-    yield "second-info-value-is-unknown", ["values-are-outputs"], second_info(
+    ), "two-infos"
+    yield "second-info-value-is-unknown", ["values-are-outputs"], second(
         lambda info: pair(info.update_binding, "c", "nothing")
-    )
-    yield "second-info-value-is-an-output-of-the-first", ["values-are-outputs"], foreign_value
+    ), "two-infos"
+    yield "second-info-value-is-an-output-of-the-first", ["values-are-outputs"], second(
+        lambda info: pair(info.update_binding, "c", "n")
+    ), "two-infos"
     yield "second-info-value-is-an-output-of-the-first-initialization", [
         "initialization-values"
-    ], foreign_initial_value
-    yield "second-info-has-an-input-in-its-initialization", [
-        "initialization-signature"
-    ], second_info(lambda info: info.initialization.input.append(output("given")))
-    yield "second-info-reads-the-first-algorithm", ["concatenation", "combined-conditions"], (
-        second_info(lambda info: info.algorithm.node.extend(node("q = Neg(d)")))
-    )
+    ], second(lambda info: pair(info.initialization_binding, "c", "s")), "two-infos"
+    yield "second-info-has-an-input-in-its-initialization", ["initialization-signature"], bound(
+        lambda info: info.initialization.input.append(output("given"))
+    ), "two-infos"
+    yield "second-info-reads-the-first-algorithm", ["concatenation", "combined-conditions"], bound(
+        lambda info: info.algorithm.node.extend(node("q = Neg(d)"))
+    ), "second-info-reads-the-main-graph"
+    yield "key-of-another-algorithm", ["keys-are-initializers"], second(
+        lambda info: pair(info.update_binding, "k", "m")
+    ), "two-infos"
+    yield "initialization-key-of-another-algorithm", ["initialization-binding-targets"], second(
+        foreign_count
+    ), "second-info-sets-its-own-count"
+
+
+def foreign_count(info, key="k"):
+    """Sets a counter of the first algorithm, or of its own."""
+    info.algorithm.initializer.append(numpy_helper.from_array(np.int64(0), "count"))
+    info.initialization.CopyFrom(graph_of("j () => (int64 v) { v = Constant<value_int=4>() }"))
+    pair(info.initialization_binding, key, "v")
 
 
 def rebind(index, value, initialization=False):
@@ -160,15 +175,15 @@ def rebind(index, value, initialization=False):
 def values():
     """What the values of bindings name."""
     tags = ["values-are-outputs", "constraints-apply"]
-    for what, value in (
-        ("unknown", "nothing"),
-        ("not-an-output", "d"),
-        ("a-main-intermediate", "h"),
-        ("an-initializer", "c"),
-        ("a-main-input", "x"),
-        ("empty", ""),
+    for what, value, twin in (
+        ("unknown", "nothing", "update-value-is-a-main-output"),
+        ("not-an-output", "d", "update-value-is-another-output"),
+        ("a-main-intermediate", "h", "update-value-is-another-main-output"),
+        ("an-initializer", "c", "update-value-is-a-main-output"),
+        ("a-main-input", "x", "update-value-is-a-main-output"),
+        ("empty", "", "update-value-is-a-main-output"),
     ):
-        yield f"update-value-is-{what}", tags, rebind(0, value)
+        yield f"update-value-is-{what}", tags, rebind(0, value), twin
     for what, value in (
         ("unknown", "nothing"),
         ("not-an-output", "inside"),
@@ -176,27 +191,40 @@ def values():
         ("an-algorithm-output", "n"),
         ("empty", ""),
     ):
-        yield f"initialization-value-is-{what}", ["initialization-values"], rebind(0, value, True)
-    yield "update-value-is-an-initialization-output", tags, rebind(0, "s")
-    yield "update-value-of-another-type", ["step-assigns", "combined-conditions"], rebind(0, "u")
-    yield "initialization-value-of-another-type", ["initialization-assigns"], rebind(0, "z", True)
-    yield "key-of-another-algorithm", ["keys-are-initializers"], foreign_key
-    yield "initialization-key-of-another-algorithm", [
-        "initialization-binding-targets"
-    ], foreign_initial
+        yield f"initialization-value-is-{what}", ["initialization-values"], rebind(
+            0, value, True
+        ), "initialization-value-is-another-output"
+    main = "update-value-is-a-main-output"
+    yield "update-value-is-an-initialization-output", tags, rebind(0, "s"), main
+    yield "update-value-of-another-type", ["step-assigns"], rebind(0, "u"), main
+    yield "initialization-value-of-another-type", ["initialization-assigns"], rebind(
+        0, "z", True
+    ), "initialization-value-is-another-output"
     yield "initialization-binding-without-graph", [
         "initialization-omitted"
-    ], lambda m: m.training_info[0].ClearField("initialization")
+    ], unbound_initialization, "no-initialization"
     yield "update-binding-without-graph", [
         "values-are-outputs",
         "default-algorithm",
-    ], drop_algorithm
+    ], drop_algorithm, "no-algorithm"
 
 
-def drop_algorithm(model):
+def drop_algorithm(model, value=None):
     info = model.training_info[0]
     info.ClearField("algorithm")
     del info.initialization_binding[1:], info.update_binding[1:]
+    info.update_binding[0].value = value or info.update_binding[0].value
+
+
+def unbound_initialization(model):
+    info = model.training_info[0]
+    info.ClearField("initialization")
+    del info.initialization_binding[1:]
+
+
+def drop_initialization(model):
+    model.training_info[0].ClearField("initialization")
+    model.training_info[0].ClearField("initialization_binding")
 
 
 def algorithm(model):
@@ -207,34 +235,49 @@ def start(model):
     return model.training_info[0].initialization
 
 
+def main_graph(model):
+    return model.graph
+
+
+def more(graph, text, names="float[2] w, float[2] x, float[2] t, float loss"):
+    """A change that appends nodes to a graph."""
+    return lambda model: graph(model).node.extend(node(text, names))
+
+
 def graph_changes():
     """Initialization graphs, and what the main graph may read."""
-    yield "initialization-has-an-input", ["initialization-signature"], lambda m: start(
+    signature = ["initialization-signature"]
+    yield "initialization-has-an-input", signature, lambda m: start(m).input.append(
+        output("given")
+    ), "initialization-reads-a-variable"
+    yield "initialization-reads-a-main-input", [*signature, "globals-visible"], more(
+        start, "q = Neg(x)"
+    ), "initialization-reads-a-variable"
+    yield "initialization-reads-an-algorithm-input", signature, more(
+        start, "r = Neg(t)"
+    ), "initialization-reads-a-variable"
+    yield "initialization-reads-an-undefined-name", ["inputs-refer"], more(
+        start, "q = Neg(nothing)"
+    ), "initialization-reads-a-variable"
+    yield "initialization-reads-a-main-value", ["inputs-refer"], more(
+        start, "r = Neg(h)", "float[2] h"
+    ), "initialization-reads-a-variable"
+    yield "initialization-output-is-undefined", ["unique-definition"], lambda m: start(
         m
-    ).input.append(output("given"))
-    yield "initialization-reads-a-main-input", [
-        "initialization-signature",
-        "globals-visible",
-    ], lambda m: start(m).node.extend(node("q = Neg(x)"))
-    yield "initialization-reads-an-undefined-name", ["initialization-assigns"], lambda m: start(
-        m
-    ).node.extend(node("q = Neg(nothing)"))
-    yield "initialization-output-is-undefined", ["initialization-assigns"], lambda m: start(
-        m
-    ).output.append(output("nothing"))
-    yield "main-reads-algorithm-output", ["algorithm-reads-main"], lambda m: m.graph.node.extend(
-        node("q = Neg(d)")
-    )
-    yield "main-reads-algorithm-input", [
-        "main-reads-no-algorithm-input"
-    ], lambda m: m.graph.node.extend(node("q = Neg(t)"))
+    ).output.append(output("nothing")), "initialization-has-another-output"
+    yield "main-reads-algorithm-output", ["algorithm-reads-main"], more(
+        main_graph, "q = Neg(d)"
+    ), "main-reads-main"
+    yield "main-reads-algorithm-input", ["main-reads-no-algorithm-input"], more(
+        main_graph, "q = Neg(t)"
+    ), "main-reads-main"
     yield "main-reads-algorithm-initializer", [
         "algorithm-reads-main",
         "inference-independent",
-    ], lambda m: m.graph.node.extend(node("q = Neg(one)"))
+    ], more(main_graph, "q = Neg(one)"), "main-reads-main"
     yield "main-output-is-an-algorithm-output", [
         "inference-independent"
-    ], lambda m: m.graph.output.append(output("n"))
+    ], lambda m: m.graph.output.append(output("n")), "main-has-another-output"
 
 
 def choice(name):
@@ -246,6 +289,10 @@ def choice(name):
     )
 
 
+def body(graph, name):
+    return lambda model: graph(model).node.extend(choice(name))
+
+
 def captures():
     """Bodies read what their graphs may read."""
     for what, name in (("input", "t"), ("initializer", "k"), ("output", "d")):
@@ -253,109 +300,271 @@ def captures():
         yield f"main-body-reads-algorithm-{what}", [
             *tags,
             "inference-independent",
-        ], lambda m, n=name: m.graph.node.extend(choice(n))
+        ], body(main_graph, name), "main-body-reads-main"
     yield "initialization-body-reads-a-main-input", [
         "initialization-signature",
         "globals-visible",
-    ], lambda m: start(m).node.extend(choice("x"))
-    yield "initialization-body-reads-an-algorithm-input", ["initialization-signature"], lambda m: (
-        start(m).node.extend(choice("t"))
-    )
-    yield "initialization-reads-an-algorithm-input", ["initialization-signature"], lambda m: start(
-        m
-    ).node.extend(node("r = Neg(t)"))
-    yield "initialization-reads-a-main-value", ["initialization-assigns"], lambda m: start(
-        m
-    ).node.extend(node("r = Neg(h)", "float[2] h"))
+    ], body(start, "x"), "initialization-body-reads-a-variable"
+    yield "initialization-body-reads-an-algorithm-input", ["initialization-signature"], body(
+        start, "t"
+    ), "initialization-body-reads-a-variable"
 
 
 def add_body(model):
     """A main node with a body whose initializer is `inner`."""
     model.graph.node.extend(choice("w"))
-    body = model.graph.node[-1].attribute[0].g
-    body.initializer.append(tensor("inner", 1, 2))
+    branch = model.graph.node[-1].attribute[0].g
+    branch.initializer.append(tensor("inner", 1, 2))
+
+
+def with_body(bindings, key, value):
+    def change(model):
+        add_body(model)
+        pair(bindings(model), key, value)
+
+    return change
 
 
 def body_names():
     """What bodies define is known within them only."""
 
-    def key(bindings, value):
-        def change(model):
-            add_body(model)
-            pair(bindings(model), "inner", value)
-
-        return change
-
     def value(model):
         add_body(model)
         model.training_info[0].update_binding[0].value = "o"
 
-    yield "update-key-is-an-initializer-of-a-body", ["keys-are-initializers"], key(updates, "n")
+    yield "update-key-is-an-initializer-of-a-body", ["keys-are-initializers"], with_body(
+        updates, "inner", "n"
+    ), "body-beside-an-update-key"
     yield "initialization-key-is-an-initializer-of-a-body", [
         "initialization-keys",
         "initialization-binding-targets",
-    ], key(initials, "s")
-    yield "update-value-is-an-output-of-a-body", ["values-are-outputs"], value
+    ], with_body(initials, "inner", "s"), "body-beside-an-initialization-key"
+    yield "update-value-is-an-output-of-a-body", [
+        "values-are-outputs"
+    ], value, "body-beside-an-update-key"
 
 
 def combinations():
     """Names in the combination of the main graph and an algorithm."""
     both = ["combined-conditions", "concatenation"]
-    yield "node-output-of-both-graphs", both, lambda m: algorithm(m).node.extend(node("h = Neg(x)"))
-    yield "node-output-twice", ["combined-conditions"], lambda m: algorithm(m).node.extend(
-        node("d = Neg(x)")
-    )
-    yield "initializer-of-both-graphs", both, lambda m: algorithm(m).initializer.append(
-        tensor("c", 1, 2)
-    )
-    yield "input-of-both-graphs", both, lambda m: algorithm(m).input.append(output("x"))
-    yield "node-output-is-a-main-initializer", both, lambda m: algorithm(m).node.extend(
-        node("c = Neg(x)")
-    )
-    yield "node-output-is-a-main-input", both, lambda m: algorithm(m).node.extend(
-        node("x = Neg(w)", "float[2] w")
-    )
-    yield "initializer-is-a-main-node-output", both, lambda m: algorithm(m).initializer.append(
-        tensor("h", 1, 2)
-    )
-    yield "input-is-a-main-node-output", both, lambda m: algorithm(m).input.append(output("h"))
+    for name, tags, change, twin in (
+        (
+            "node-output-of-both-graphs",
+            [*both, "single-assignment"],
+            more(algorithm, "h = Neg(x)"),
+            "more-nodes",
+        ),
+        ("node-output-twice", ["single-assignment"], more(algorithm, "d = Neg(x)"), "more-nodes"),
+        (
+            "initializer-of-both-graphs",
+            [*both, "unique-definition"],
+            lambda m: algorithm(m).initializer.append(tensor("c", 1, 2)),
+            "more-initializers",
+        ),
+        (
+            "input-of-both-graphs",
+            [*both, "unique-definition"],
+            lambda m: algorithm(m).input.append(output("x")),
+            "the-model",
+        ),
+        (
+            "node-output-is-a-main-initializer",
+            [*both, "unique-definition"],
+            more(algorithm, "c = Neg(x)"),
+            "more-nodes",
+        ),
+        (
+            "node-output-is-a-main-input",
+            [*both, "unique-definition"],
+            more(algorithm, "x = Neg(w)", "float[2] w"),
+            "more-nodes",
+        ),
+        (
+            "initializer-is-a-main-node-output",
+            [*both, "unique-definition"],
+            lambda m: algorithm(m).initializer.append(tensor("h", 1, 2)),
+            "more-initializers",
+        ),
+        (
+            "input-is-a-main-node-output",
+            [*both, "unique-definition"],
+            lambda m: algorithm(m).input.append(output("h")),
+            "the-model",
+        ),
+    ):
+        yield name, tags, change, twin
 
 
-BODY = """k = Constant<value = bool {1}>() q = If(k) <
-    then_branch = t () => (float[2] o) { h = Neg(w) o = Neg(h) },
-    else_branch = e () => (float[2] p) { p = Neg(w) }>"""
+BODY = """k0 = Constant<value = bool {{1}}>() q = If(k0) <
+    then_branch = b () => (float[2] o) {{ {0} = Neg(w) o = Neg({0}) }},
+    else_branch = e () => (float[2] p) {{ p = Neg(w) }}>"""
+LOOP = """k0 = Constant<value_int=2>() k1 = Constant<value = bool {{1}}>() q = Loop(k0, k1, w) <
+    body = b (int64 i, bool g, float[2] v) => (bool g2, float[2] v2)
+        {{ g2 = Identity(g) v2 = {0} }}>"""
+
+
+def loop_with(name):
+    """A loop whose body has an initializer."""
+
+    def change(model):
+        algorithm(model).node.extend(node(LOOP.format("Neg(v)")))
+        inner = algorithm(model).node[-1].attribute[0].g
+        inner.initializer.append(tensor(name, 1, 2))
+
+    return change
+
+
+def early(position):
+    return lambda m: algorithm(m).node.insert(position, node("q = Neg(n)")[0])
 
 
 def orders():
     """What the nodes of an algorithm read, and its outputs."""
-    yield "algorithm-reads-an-undefined-name", ["combined-conditions"], lambda m: algorithm(
-        m
-    ).node.extend(node("q = Neg(nothing)"))
-    yield "algorithm-reads-an-initialization-output", ["combined-conditions"], lambda m: algorithm(
-        m
-    ).node.extend(node("q = Neg(s)"))
-    yield "algorithm-not-in-topological-order", ["combined-conditions"], lambda m: algorithm(
-        m
-    ).node.insert(0, node("q = Neg(n)")[0])
-    yield "node-output-in-a-body-is-a-main-node-output", ["combined-conditions"], (
-        lambda m: algorithm(m).node.extend(node(BODY))
-    )
-    yield "algorithm-output-is-undefined", ["combined-conditions"], lambda m: algorithm(
-        m
-    ).output.append(output("nothing"))
+    refer = ["combined-conditions", "inputs-refer"]
+    yield "algorithm-reads-an-undefined-name", refer, more(
+        algorithm, "q = Neg(nothing)"
+    ), "more-nodes"
+    yield "algorithm-reads-an-initialization-output", refer, more(
+        algorithm, "q = Neg(s)"
+    ), "more-nodes"
+    yield "algorithm-not-in-topological-order", [
+        "combined-conditions",
+        "topological-order",
+    ], early(0), "algorithm-in-topological-order"
+    yield "algorithm-with-a-cycle", ["combined-conditions", "no-cycles"], more(
+        algorithm, "q = Add(w, r) r = Neg(q)", "float[2] w, float[2] r0"
+    ), "more-nodes"
+    for what, name in (
+        ("a-main-node-output", "h"),
+        ("an-algorithm-node-output", "d"),
+        ("a-main-initializer", "c"),
+    ):
+        yield f"node-output-in-a-body-is-{what}", [
+            "combined-conditions",
+            "nested-names-distinct",
+        ], more(algorithm, BODY.format(name)), "body-with-its-own-names"
+    yield "body-input-is-also-its-initializer", ["combined-conditions", "subgraph-inputs"], (
+        loop_with("v")
+    ), "loop-with-an-initializer"
+    yield "algorithm-output-is-undefined", [
+        "combined-conditions",
+        "unique-definition",
+    ], lambda m: algorithm(m).output.append(output("nothing")), "algorithm-has-another-output"
     yield "algorithm-output-is-declared-wrongly", ["combined-conditions"], lambda m: algorithm(
         m
-    ).output.append(output("d", onnx.TensorProto.DOUBLE))
+    ).output.append(output("d", onnx.TensorProto.DOUBLE)), "algorithm-has-another-output"
+
+
+def signatures():
+    """Nodes that break the signature of their operator."""
+    for what, text in (
+        ("too-many-inputs", "q = Neg(w, x)"),
+        ("too-few-inputs", "q = Sub(w)"),
+        ("too-many-outputs", "q, q2 = Neg(w)"),
+        ("an-unknown-attribute", "q = Neg<gamma = 1.0>(w)"),
+        ("an-attribute-of-another-type", "q = Softmax<axis = 0.5>(w)"),
+        ("no-required-attribute", "q = Cast(w)"),
+        ("an-input-of-another-type", "q = Not(w)"),
+        ("inputs-of-two-types", "q = Add(w, one)"),
+    ):
+        yield f"node-with-{what}", ["operator-signature", "combined-conditions"], more(
+            algorithm, text, "float[2] w, float[2] x, int64 one"
+        ), "more-nodes"
+
+
+def set_value(change, index, value, initialization=False):
+    def both(model):
+        change(model)
+        rebind(index, value, initialization)(model)
+
+    return both
+
+
+def add_output(graph, name):
+    return lambda m: graph(m).output.append(output(name))
+
+
+def twins():
+    """Valid models that are like the broken ones."""
+    yield "update-key-is-a-constant", lambda m: pair(updates(m), "c", "n")
+    yield "initialization-key-is-a-constant", lambda m: pair(initials(m), "c", "s")
+    yield "two-infos", bound(lambda info: None)
+    yield "second-info-reads-the-main-graph", bound(
+        lambda info: info.algorithm.node.extend(node("q = Neg(x)"))
+    )
+    yield "second-info-sets-its-own-count", second(lambda info: foreign_count(info, "count"))
+    yield "update-value-is-a-main-output", rebind(0, "y")
+    yield "update-value-is-another-output", set_value(add_output(algorithm, "d"), 0, "d")
+    yield "update-value-is-another-main-output", set_value(add_output(main_graph, "h"), 0, "h")
+    yield "initialization-value-is-another-output", set_value(
+        add_output(start, "inside"), 0, "inside", True
+    )
+    yield "no-initialization", drop_initialization
+    yield "no-algorithm", lambda m: drop_algorithm(m, "y")
+    yield "initialization-reads-a-variable", more(start, "q = Neg(w)")
+    yield "initialization-has-another-output", add_output(start, "inside")
+    yield "main-reads-main", more(main_graph, "q = Neg(c)", "float[2] c")
+    yield "main-has-another-output", add_output(main_graph, "h")
+    yield "main-body-reads-main", body(main_graph, "w")
+    yield "initialization-body-reads-a-variable", body(start, "w")
+    yield "body-beside-an-update-key", with_body(updates, "c", "n")
+    yield "body-beside-an-initialization-key", with_body(initials, "c", "s")
+    yield "more-nodes", more(
+        algorithm, "q = Neg(w) r = Cast<to = 1>(one)", "float[2] w, int64 one"
+    )
+    yield "more-initializers", lambda m: algorithm(m).initializer.append(tensor("c2", 1, 2))
+    yield "algorithm-in-topological-order", lambda m: algorithm(m).node.extend(node("q = Neg(n)"))
+    yield "body-with-its-own-names", more(algorithm, BODY.format("h0"))
+    yield "loop-with-an-initializer", loop_with("inner")
+    yield "algorithm-has-another-output", add_output(algorithm, "d")
+
+
+GROUPS = (
+    keys,
+    later_infos,
+    values,
+    graph_changes,
+    captures,
+    body_names,
+    combinations,
+    orders,
+    signatures,
+)
+OF_TWO = {"two-infos", "second-info-reads-the-main-graph", "second-info-sets-its-own-count"}
+READINGS = {
+    "update-value-of-another-type": ["types-agree"],
+    "initialization-value-of-another-type": ["types-agree"],
+}
+
+
+def base_like(twin):
+    """The valid model and the calls that fit a change."""
+    case = base_of_two() if twin in OF_TWO else base()
+    if twin == "no-algorithm":
+        del case.calls[-1].feeds["t"]
+    return case
+
+
+def valid_cases():
+    """The twins by name."""
+    found = {"the-model": base()}
+    for name, change in twins():
+        found[name] = base_like(name).changed(name, change)
+    for case in found.values():
+        complete(case)
+    return found
+
+
+def complete(case):
+    """Algorithms of no call are not run."""
+    for call in case.calls:
+        if call.kind == "train":
+            graphs = (case.model.graph, case.model.training_info[0].algorithm)
+            call.outputs = list(dict.fromkeys(one.name for graph in graphs for one in graph.output))
 
 
 def cases():
-    valid = base()
-    valid.name, valid.quotes = "the-model-before-it-is-broken", [
-        "step-assigns",
-        "initialization-assigns",
-    ]
-    yield valid
-    groups = keys, values, later_infos, graph_changes, captures, body_names, combinations, orders
-    for group in groups:
-        for name, quotes, change in group():
-            yield base().broken(name, quotes, change)
+    valid = valid_cases()
+    for group in GROUPS:
+        for name, quotes, change, twin in group():
+            yield base_like(twin).broken(name, quotes, change, valid[twin], READINGS.get(name, ()))

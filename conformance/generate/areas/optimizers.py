@@ -54,14 +54,16 @@ def attribute_text(attributes):
     return f"<{', '.join(words)}>" if words else ""
 
 
-def starting_values(op, count, shape, dtype):
+def starting_values(op, count, shape, dtype, scale=1.0):
     """Tensors x0, g0, v0, h0, x1, ... with accumulators that are not zero."""
     values = {}
     for i in range(count):
         size = (*shape, i + 1) if count > 1 else shape
         for k, letter in enumerate(("x", "g", *FORMULAS[op][1])):
             low = 0.25 if letter == "h" else -1.0
-            values[f"{letter}{i}"] = spread(*size, low=low, salt=10 * i + k).astype(dtype)
+            power = {"x": 0, "h": 2}.get(letter, 1)
+            value = spread(*size, low=low, salt=10 * i + k) * scale**power
+            values[f"{letter}{i}"] = value.astype(dtype)
     return values
 
 
@@ -86,12 +88,13 @@ def step(
     start=0,
     steps=2,
     rate=RATE,
+    scale=1.0,
     **attributes,
 ):
     """An optimizer with its state in the algorithm; T counts the steps, the gradient is fed."""
     kind = {np.float32: "float", np.float64: "double"}[dtype]
     letters = ("x", *FORMULAS[op][1])
-    values = starting_values(op, count, shape, dtype)
+    values = starting_values(op, count, shape, dtype, scale)
     dims = {
         key: f"{kind}[{','.join(map(str, one.shape))}]" if one.shape else kind
         for key, one in values.items()
@@ -166,6 +169,10 @@ def adam_cases():
     yield step("adam-matrix", "Adam", ["adam-broadcasting", "adam-outputs"], shape=(2, 3), start=2)
     yield step("adam-scalar", "Adam", ["adam-broadcasting"], shape=(), start=1)
     yield step("adam-large-count", "Adam", ["adam-powers"], start=5000)
+    yield step("adam-count-beyond-16-bits", "Adam", ["adam-powers"], start=70000, beta=0.9999)
+    yield step("adam-count-beyond-32-bits", "Adam", ["adam-powers"], start=2**33 + 5)
+    yield step("adam-default-epsilon", "Adam", ["adam-root"], start=3, scale=2.0**-20)
+    yield step("adam-double-from-zero", "Adam", ["adam-rate"], dtype=np.float64, rate=np.float64(0.1))
     yield step(
         "adam-double-rate-single-tensors", "Adam", ["adam-rate"], start=1, rate=np.float64(0.25)
     )
@@ -181,6 +188,7 @@ def adagrad_cases():
     yield step(
         "adagrad-defaults", "Adagrad", ["adagrad-default-decay", "adagrad-default-norm"], start=7
     )
+    yield step("adagrad-default-epsilon", "Adagrad", ["adagrad-root"], scale=2.0**-20)
     yield step("adagrad-decay", "Adagrad", ["adagrad-rate"], start=0, steps=3, decay=0.5)
     yield step("adagrad-decay-later", "Adagrad", ["adagrad-rate"], start=10, decay=0.25)
     yield step("adagrad-norm", "Adagrad", ["adagrad-regularization"], norm=0.5)

@@ -15,7 +15,7 @@ def law(kind, *parameters, dtype="float", dims=(COUNT,)):
     return {"law": kind, "parameters": list(parameters), "type": dtype, "dims": list(dims)}
 
 
-def drawn(name, text, expected, dtype="float", dims=(COUNT,), quotes=()):
+def drawn(name, text, expected, dtype="float", dims=(COUNT,), quotes=(), readings=()):
     """`text` is an initialization graph with output s."""
     declared = ",".join(map(str, dims))
     kind = f"{dtype}[{declared}]"
@@ -25,6 +25,7 @@ def drawn(name, text, expected, dtype="float", dims=(COUNT,), quotes=()):
         "main () => (int64 y) { y = Size(w) }",
         Info(initialization=text.replace("KIND", kind), initial={"w": "s"}),
         values={"w": np.zeros(dims, TYPES.get(dtype, getattr(np, dtype, None)))},
+        readings=readings,
     )
     return case.initialize(random={"w": expected}).infer(random={"w": expected})
 
@@ -118,6 +119,7 @@ def like():
             f"""i () => (KIND s) {shape}
                     {{ p = ConstantOfShape<value = float[1] {{{p}}}>(n) s = Bernoulli(p) }}""",
             law("discrete", [0, 1], [1 - p, p]),
+            readings=[] if p == 0.5 else ["bernoulli-prose"],
         )
     for name, p in (("never", 0), ("always", 1)):
         yield drawn(
@@ -125,6 +127,7 @@ def like():
             f"""i () => (KIND s) {shape}
                     {{ p = ConstantOfShape<value = float[1] {{{p}}}>(n) s = Bernoulli(p) }}""",
             law("discrete", [0, 1], [1 - p, p]),
+            readings=["bernoulli-prose"],
         )
     yield drawn(
         "bernoulli-as-bool",
@@ -133,6 +136,7 @@ def like():
                 }}""",
         law("discrete", [0, 1], [0.75, 0.25], dtype="bool"),
         "bool",
+        readings=["bernoulli-prose"],
     )
 
 
@@ -174,16 +178,101 @@ def computed():
         ),
         values={"w": zeros, "v": zeros},
     ).initialize(random=both).initialize(random=both)
-    noise = law("normal", 0.0, 1.0)
+
+
+ZEROS = np.zeros(COUNT, np.float32)
+NOISE = law("normal", 0.0, 1.0)
+LEVEL = law("uniform", 0.0, 1.0)
+
+
+def steps():
+    """Every step draws anew."""
+    for name, op, expected in (
+        ("noise-in-a-step", "RandomNormalLike", NOISE),
+        ("uniform-noise-in-a-step", "RandomUniformLike", LEVEL),
+    ):
+        yield Case(
+            name,
+            ["step-assigns"],
+            "main () => (int64 y) { y = Size(w) }",
+            Info(f"a () => (float[{COUNT}] n) {{ n = {op}(w) }}", {"w": "n"}),
+            values={"w": ZEROS},
+            readings=["fresh-random"],
+        ).train(random={"w": expected, "n": expected}).train(
+            random={"w": expected, "n": expected}
+        ).train(
+            random={"w": expected, "n": expected}
+        ).unrelated(
+            *(((i, "output", "n"), (j, "output", "n")) for i, j in ((1, 2), (1, 3), (2, 3)))
+        )
+    mask = law("discrete", [0, 2], [0.5, 0.5])
     yield Case(
-        "noise-in-a-step",
+        "dropout-in-a-step",
         ["step-assigns"],
         "main () => (int64 y) { y = Size(w) }",
-        Info(f"a () => (float[{COUNT}] n) {{ n = RandomNormalLike(w) }}", {"w": "n"}),
-        values={"w": zeros},
-    ).train(random={"w": noise, "n": noise}).train(random={"w": noise, "n": noise})
+        Info(
+            f"""a () => (float[{COUNT}] n) <float half = {{0.5}}, bool on = {{1}}>
+                {{ n = Dropout(w, half, on) }}""",
+            {"v": "n"},
+        ),
+        values={"w": ZEROS + 1, "v": ZEROS},
+        readings=["fresh-random"],
+    ).train(random={"v": mask, "n": mask}).train(random={"v": mask, "n": mask}).unrelated(
+        ((1, "output", "n"), (2, "output", "n"))
+    )
+
+
+def nodes():
+    """Nodes draw independently."""
+    for name, op, expected in (
+        ("two-nodes", "RandomNormal", NOISE),
+        ("two-uniform-nodes", "RandomUniform", LEVEL),
+    ):
+        yield Case(
+            name,
+            QUOTES,
+            "main () => (int64 y) { y = Size(w) }",
+            Info(
+                initialization=f"""i () => (float[{COUNT}] s, float[{COUNT}] t)
+                    {{ s = {op}<shape=[{COUNT}]>() t = {op}<shape=[{COUNT}]>() }}""",
+                initial={"w": "s", "v": "t"},
+            ),
+            values={"w": ZEROS, "v": ZEROS},
+            readings=["fresh-random"],
+        ).initialize(random={"w": expected, "v": expected}).unrelated(
+            ((1, "state", "w"), (1, "state", "v"))
+        )
+    yield Case(
+        "two-nodes-in-a-step",
+        ["step-assigns"],
+        "main () => (int64 y) { y = Size(w) }",
+        Info(
+            f"""a () => (float[{COUNT}] n, float[{COUNT}] m)
+                {{ n = RandomNormalLike(w) m = RandomNormalLike(w) }}""",
+            {"w": "n"},
+        ),
+        values={"w": ZEROS},
+        readings=["fresh-random"],
+    ).train(random={"w": NOISE, "n": NOISE, "m": NOISE}).unrelated(
+        ((1, "output", "n"), (1, "output", "m"))
+    )
+    yield Case(
+        "graph-and-algorithm",
+        ["step-assigns", "random-initialization"],
+        "main () => (int64 y) { y = Size(w) }",
+        Info(
+            f"a () => (float[{COUNT}] n) {{ n = RandomNormalLike(w) }}",
+            {"v": "n"},
+            f"i () => (float[{COUNT}] s) {{ s = RandomNormal<shape=[{COUNT}]>() }}",
+            {"w": "s"},
+        ),
+        values={"w": ZEROS, "v": ZEROS},
+        readings=["fresh-random"],
+    ).initialize(random={"w": NOISE}).train(random={"w": NOISE, "v": NOISE, "n": NOISE}).unrelated(
+        ((1, "state", "w"), (2, "output", "n"))
+    )
 
 
 def cases():
-    for group in (normal, uniform, like, computed):
+    for group in (normal, uniform, like, computed, steps, nodes):
         yield from group()

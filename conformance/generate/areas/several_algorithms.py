@@ -47,8 +47,35 @@ def iterations():
         TWO,
         Info(ADD, {"a": "n"}),
         Info(DOUBLE, {"b": "m"}),
-    ).train(algorithm=0).train(algorithm=1, want={"a": 3, "b": 6}).train(algorithm=0).train(
-        algorithm=1, want={"a": 9, "b": 54}
+    ).iterate(want={"a": 3, "b": 6}).iterate(want={"a": 9, "b": 54})
+    yield Case(
+        "iteration-in-the-other-order",
+        ["iteration"],
+        TWO,
+        Info(DOUBLE, {"b": "m"}),
+        Info(ADD, {"a": "n"}),
+    ).iterate(want={"a": 3, "b": 2}).iterate(want={"a": 9, "b": 6})
+    yield Case(
+        "iteration-of-three-algorithms",
+        ["iteration", "consecutive-steps"],
+        "main (float x) => (float y) <float a = {1}, float b = {2}, float c = {3}> { y = Sum(a, b, "
+        "c, x) }",
+        Info("p () => (float n) { n = Add(a, x) }", {"a": "n"}),
+        Info("q () => (float m) { m = Mul(a, b) }", {"b": "m"}),
+        Info("r () => (float k) { k = Sub(b, c) }", {"c": "k"}),
+    ).iterate({"x": np.float32(3)}, want={"a": 4, "b": 8, "c": 5}).infer(
+        {"x": np.float32(0)}, want={"y": 17}
+    ).iterate(
+        {"x": np.float32(1)}, want={"a": 5, "b": 40, "c": 35}
+    )
+    yield Case(
+        "iteration-after-initialization",
+        ["iteration", "initializations-in-sequence"],
+        TWO,
+        Info(ADD, {"a": "n"}, "i () => (float s) <float s = {5}> { }", {"a": "s"}),
+        Info(DOUBLE, {"b": "m"}, "j () => (float s) <float s = {7}> { }", {"b": "s"}),
+    ).iterate(want={"a": 3, "b": 6}).initialize(want={"a": 5, "b": 7}).iterate(
+        want={"a": 12, "b": 84}
     )
     yield Case(
         "block-coordinate-descent",
@@ -64,7 +91,7 @@ def iterations():
                        <xs = ["b"], zs = ["a"], y = "y">(b, a) d = Mul(g, h2) m = Sub(b, d) }""",
             {"b": "m"},
         ),
-    ).train(algorithm=0, want={"a": 3, "b": -2}).train(algorithm=1, want={"a": 3, "b": -2.5})
+    ).iterate(want={"a": 3, "b": -2.5}).iterate(want={"a": 2.75, "b": -2.625})
 
 
 def separate():
@@ -144,7 +171,7 @@ def bodies_that_read():
     """Bodies see the values of both graphs."""
     yield Case(
         "body-reads-both-graphs",
-        ["algorithm-reads-main", "concatenation"],
+        ["algorithm-reads-main", "concatenation", "nested-reads-outer"],
         "main (float[2] x) => (float[2] y) <float[2] w = {1, 2}> { h = Mul(x, w) y = Neg(h) }",
         Info(
             """a (bool c) => (float[2] n) <float[2] v = {5, 6}>

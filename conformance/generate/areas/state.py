@@ -8,7 +8,6 @@ from generate.build import Case, Info, f32, spread
 
 FOLDER = "state"
 PLAIN = (
-    "double",
     "float16",
     "int8",
     "int16",
@@ -24,9 +23,18 @@ SMALL = {
     "bfloat16": ml_dtypes.bfloat16,
     "float8e4m3fn": ml_dtypes.float8_e4m3fn,
     "float8e5m2": ml_dtypes.float8_e5m2,
+    "float8e4m3fnuz": ml_dtypes.float8_e4m3fnuz,
+    "float8e5m2fnuz": ml_dtypes.float8_e5m2fnuz,
     "int4": ml_dtypes.int4,
     "uint4": ml_dtypes.uint4,
+    "float4e2m1": ml_dtypes.float4_e2m1fn,
+    "int2": ml_dtypes.int2,
+    "uint2": ml_dtypes.uint2,
 }
+# Versions of Identity; 21 has the types that are not listed.
+VERSIONS = {"float4e2m1": 23, "float8e8m0": 24, "int2": 25, "uint2": 25}
+# No float32 number is as close to them as the tolerance of double.
+DOUBLES = np.array([1 / 3 + 2.0**-40, 0.1, -(2.0**60) / 3])
 
 
 def of_type(name, old, new):
@@ -42,7 +50,7 @@ def of_type(name, old, new):
         ),
         values={"w": old},
         literal=True,
-        opset=21,
+        opset=VERSIONS.get(name, 21),
         want={"w": old},
     )
     case.infer(want={"y": old, "w": old}).train(want={"y": old, "next": new, "w": new})
@@ -54,9 +62,52 @@ def types():
         dtype = helper.tensor_dtype_to_np_dtype(getattr(TensorProto, name.upper()))
         yield of_type(name, np.array([0, 1, 1]).astype(dtype), np.array([1, 0, 1]).astype(dtype))
     for name, dtype in SMALL.items():
-        yield of_type(name, np.array([0, 1, 2]).astype(dtype), np.array([3, 0, 2]).astype(dtype))
+        old, new = ([0, 1, 1], [1, 0, 1]) if name == "int2" else ([0, 1, 2], [3, 0, 2])
+        yield of_type(name, np.array(old).astype(dtype), np.array(new).astype(dtype))
+    yield of_type(
+        "float8e8m0",
+        np.array([1, 2, 4]).astype(ml_dtypes.float8_e8m0fnu),
+        np.array([0.5, 1, 8]).astype(ml_dtypes.float8_e8m0fnu),
+    )
+    yield of_type("double", DOUBLES, DOUBLES[::-1] + 1)
+    for name, dtype in (("complex64", np.complex64), ("complex128", np.complex128)):
+        values = np.array([1 + 2j, -0.5j, 3])
+        values = values / 3 if name == "complex128" else values
+        yield of_type(name, values.astype(dtype), (values[::-1] * 1j).astype(dtype))
+    special = f32(np.nan, np.inf, -np.inf)
+    yield of_type("float", special, f32(-np.inf, np.nan, 1)).named("holds-no-numbers")
     yield of_type(
         "string", np.array(["a", "", "täglich"], object), np.array(["new", "b", ""], object)
+    )
+
+
+def precision():
+    """Steps that single precision loses."""
+    small = 2.0**-40
+    yield Case(
+        "double-adds-small-steps",
+        ["stateful", "step-assigns"],
+        "main () => (double y) <double w = {1}> { y = Identity(w) }",
+        Info(
+            "a () => (double n) <double d = {9.094947017729282e-13}> { n = Add(w, d) }", {"w": "n"}
+        ),
+        tolerance=[1e-15, 0.0],
+    ).train(want={"w": 1 + small}).train(want={"w": 1 + 2 * small}).infer(want={"y": 1 + 2 * small})
+    yield Case(
+        "integers-beyond-double",
+        ["stateful", "step-assigns"],
+        "main () => (uint64 y) <uint64 w = {9007199254740993}> { y = Identity(w) }",
+        Info("a () => (uint64 n) <uint64 two = {2}> { n = Add(w, two) }", {"w": "n"}),
+        literal=True,
+        want={"w": np.uint64(9007199254740993)},
+    ).train(
+        want={
+            "y": np.uint64(9007199254740993),
+            "n": np.uint64(9007199254740995),
+            "w": np.uint64(9007199254740995),
+        }
+    ).infer(
+        want={"y": np.uint64(9007199254740995), "w": np.uint64(9007199254740995)}
     )
 
 
@@ -275,5 +326,5 @@ def starts():
 
 
 def cases():
-    for group in (types, shapes, places, other_places, mutability, captures, sharing, starts):
+    for group in (types, precision, shapes, places, other_places, mutability, captures, sharing, starts):
         yield from group()

@@ -40,7 +40,7 @@ class Replay {
   void run() {
     const fs::path folder = options_.folder;
     for (const json& call : calls_) {
-      const std::string set = "test_data_set_" + std::to_string(position_);
+      const std::string set = "call_" + std::to_string(position_);
       const Results outputs = make(call, load_named(folder / set, "input_"));
       write(fs::path(options_.results) / set, call, outputs);
       ++position_;
@@ -56,6 +56,12 @@ class Replay {
     }
     if (kind == "initialize") {
       model_->initialize(options_.load.seed);
+      return {};
+    }
+    if (kind == "iterate") {
+      for (const json& algorithm : call.at("algorithms")) {
+        model_->train_step(feeds, algorithm.get<std::size_t>());
+      }
       return {};
     }
     const auto fetches = call.at("outputs").get<std::vector<std::string>>();

@@ -1,0 +1,1 @@
+"""Runtimes that each get one thing wrong."""

@@ -1,0 +1,1 @@
+BwJU•UUUUÕ?š™™™™™¹?UUUUUU•Ã

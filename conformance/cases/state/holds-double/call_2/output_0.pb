@@ -1,0 +1,1 @@
+ByJU•UUUUÕ?š™™™™™¹?UUUUUU•Ã

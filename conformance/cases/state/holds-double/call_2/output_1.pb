@@ -1,0 +1,1 @@
+BnextJUUUUUU•Ãš™™™™™ñ?UeUUUUõ?

@@ -1,0 +1,1 @@
+ByJUUUUUU•Ãš™™™™™ñ?UeUUUUõ?

@@ -1,0 +1,1 @@
+BwJUUUUUU•Ãš™™™™™ñ?UeUUUUõ?
