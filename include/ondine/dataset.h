@@ -132,6 +132,10 @@ class ONDINE_API Dataset {
   //   W, C] takes the images, C being 1 (grey) or 3 (red, green, blue): 0..1 in floating point,
   //   0..255 in unsigned bytes, upright as the file's EXIF says, which all have the size of the
   //   first image where neither the input nor image_size says one.
+  // - One folder with the folders images and masks, or with folders named train and val (or the
+  //   like) that have both. Columns "image" and "mask", int64 [N, H, W], the grey value of each
+  //   pixel (1 for 255 in masks of 0 and 255 alone). Files of one name without the extension belong
+  //   together.
   // - Images, or a folder with images in it and none in folders below: the column "image" alone.
   // - Recordings (WAV, FLAC, Ogg) in each of these ways. Columns "audio" and "label". An input [N,
   //   T], [N, 1, T] or [N, T, 1] takes the samples, in -1..1 in floating point, in -32768..32767 in

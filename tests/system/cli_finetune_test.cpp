@@ -11,17 +11,17 @@ using cli_test::Workshop;
 TEST_CASE("finetune says what it assumed, tunes, exports and writes a report") {
   const Workshop shop;
   const auto result = shop.succeed(
-      "finetune net.onnx --data x_train.npy y_train.npy x_test.npy y_test.npy --epochs 5 "
+      "finetune net.onnx --data data --epochs 5 "
       "--learning-rate 0.01 -o tuned.onnx --report report.html --checkpoint run.ckpt");
   CHECK_THAT(result.out, Contains("assumed: target 'y': 3 classes") &&
                              Contains("own head is kept") && Contains("epoch 5/5: loss") &&
                              Contains("wrote tuned.onnx") && Contains("report: report.html"));
   CHECK_THAT(shop.read("report.html"), Contains("<html"));
-  CHECK_THAT(shop.succeed("eval tuned.onnx --data x_test.npy y_test.npy").out,
+  CHECK_THAT(shop.succeed("eval tuned.onnx --data data").out,
              Contains("accuracy"));
-  shop.refuse("finetune net.onnx --data x_train.npy y_train.npy -o t.onnx --checkpoint run.ckpt",
+  shop.refuse("finetune net.onnx --data data -o t.onnx --checkpoint run.ckpt",
               "run.ckpt");
-  shop.succeed("finetune net.onnx --data x_train.npy y_train.npy x_test.npy y_test.npy --epochs 6 "
+  shop.succeed("finetune net.onnx --data data --epochs 6 "
                "--learning-rate 0.01 -o t.onnx --checkpoint run.ckpt --overwrite");
 }
 

@@ -74,6 +74,7 @@ class Adapter {
       prepare_.loss = Loss::bce_with_logits;
       try_prepare();
     }
+    if (fits() && scales_output()) return;
     if (fits()) {
       const bool is_said = !opened_->network.empty() || options_->head == HeadChoice::keep;
       if (!is_said) adapted_.head = cat("the network's own head is kept: it fits", order_text());
@@ -89,6 +90,24 @@ class Adapter {
     adapted_.head = cat("a new head for ", describe(*target_), " reads ",
                         quoted(adapted_.report.cut), "; the one with ", text_of(outputs),
                         " outputs is removed");
+  }
+
+  // Untrained layers would first have to learn the size of the numbers. False where no head can be
+  // put.
+  bool scales_output() {
+    const bool has_scale = opened_->is_fresh || options_->head == HeadChoice::keep ||
+                           target_->kind != TargetKind::numbers || target_->is_dense();
+    if (has_scale || adapted_.report.init == WeightInit::keep) return false;
+    Adapted before = std::move(adapted_);
+    try {
+      put_head();
+    } catch (const Error&) {
+      adapted_ = std::move(before);
+      prepare_.head.reset();
+      return false;
+    }
+    adapted_.head = "the untrained network gets a last layer in the units of the targets";
+    return true;
   }
 
   std::string order_text() const {
@@ -163,7 +182,7 @@ class Adapter {
       learning_rate = *options_->learning_rate;
     } else if (!options_->optimizer) {
       learning_rate = static_cast<float>(rate.rate);
-      adapted_.rate = cat(rate.rate, " (", rate.reason, ")");
+      adapted_.rate = rate.text;
     }
     prepare_.optimizer = adapted_.optimizer;
     if (rate.body == 1 || !options_->prepare.rate_groups.empty()) return;

@@ -37,9 +37,9 @@ std::uint64_t patience_for(std::uint64_t epochs) {
 }
 
 Rate rate_for(bool is_trained, bool has_new_head) {
-  if (!is_trained) return {0.002, 1, "untrained weights"};
-  if (has_new_head) return {0.002, 0.1, "a new head, all else at a tenth of it"};
-  return {0.0003, 1, "trained weights"};
+  if (!is_trained) return {0.002, 1, "0.002 (untrained weights)"};
+  if (has_new_head) return {0.002, 0.1, "0.002 (a new head; trained weights at a tenth of it)"};
+  return {0.0003, 1, "0.0003 (trained weights)"};
 }
 
 float& learning_rate_of(Optimizer& optimizer) {

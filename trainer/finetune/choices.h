@@ -26,7 +26,7 @@ std::uint64_t patience_for(std::uint64_t epochs);
 struct Rate {
   double rate = 0;
   double body = 1;  // factor of all but the head
-  const char* reason = "";
+  const char* text = "";  // of both, for people
 };
 Rate rate_for(bool is_trained, bool has_new_head);
 float& learning_rate_of(Optimizer& optimizer);

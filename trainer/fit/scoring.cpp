@@ -175,6 +175,25 @@ void count_classes(const Model& model, const DataRecord& record, const Dataset& 
   if (scoring.class_count_is_assumed) scoring.class_count = most_unnamed_classes;
 }
 
+// Labels in files are read in the size of the output.
+void take_label_size(const Model& model, const Dataset& data, Scoring& scoring) {
+  if (scoring.label.dims) return;
+  const std::vector<PortInfo> columns = data.columns();
+  const bool has_size = std::none_of(columns.begin(), columns.end(), [&](const PortInfo& column) {
+    return column.name == scoring.label.name && column.dims && column.dims->size() == 3 &&
+           (column.dims->at(1) < 0 || column.dims->at(2) < 0);
+  });
+  if (has_size) return;
+  for (const PortInfo& output : model.outputs()) {
+    if (output.name != scoring.output || !output.dims || output.dims->size() != 4) continue;
+    std::vector<std::int64_t> dims = *output.dims;
+    const std::int64_t axis = scoring.class_axis.value_or(1);
+    if (scoring.task == Task::classes) dims.erase(dims.begin() + (axis < 0 ? axis + 4 : axis));
+    dims[0] = -1;
+    scoring.label.dims = std::move(dims);
+  }
+}
+
 }  // namespace
 
 std::string why_no_scoring(const Model& model) {
@@ -214,6 +233,7 @@ std::optional<Scoring> find_scoring(const Model& model, const Dataset& data,
     }
   }
   scoring.class_axis = options.class_axis ? options.class_axis : prediction.class_axis;
+  take_label_size(model, data, scoring);
   return scoring;
 }
 

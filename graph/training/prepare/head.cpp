@@ -218,7 +218,11 @@ PlacedHead put_head(ModelDef& model, const PrepareOptions& options, const ValueT
   for (const OpsetImport& one : model.opsets) {
     if (one.domain.empty()) opset = one.version;
   }
+  const auto kept = static_cast<std::ptrdiff_t>(main.nodes.size());
   PlacedHead placed = HeadWriter(main, changed, opset, cut, head).write();
+  for (auto node = main.nodes.begin() + kept; node != main.nodes.end(); ++node) {
+    placed.values.insert(placed.values.end(), node->outputs.begin(), node->outputs.end());
+  }
   write_classes(changed.metadata, head);
   model = std::move(changed);
   return placed;

@@ -19,6 +19,7 @@ struct PlacedHead {
   std::string weight;  // drawn by initialization
   std::size_t class_axis = 1;
   std::vector<std::string> constants = {};  // initializers of the head that never train
+  std::vector<std::string> values = {};     // results of its nodes
 };
 
 // Removes the nodes that only outputs after the cut need, and appends the head. Throws

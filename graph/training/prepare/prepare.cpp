@@ -159,6 +159,12 @@ Network adapt_network(ModelDef& model, const PrepareOptions& asked, const ValueT
   return network;
 }
 
+// A new head may have the names of values that it replaced.
+ValueTypes without(ValueTypes types, const std::vector<std::string>& values) {
+  for (const std::string& name : values) types.erase(name);
+  return types;
+}
+
 struct WrittenAlgorithm {
   LossValues loss;
   ChosenLossScale scale;
@@ -261,7 +267,7 @@ void record_training(ModelDef& model, const LossInputs& inputs, Updates& updates
 
 }  // namespace
 
-PrepareReport prepare(ModelDef& given, const PrepareOptions& asked, const ValueTypes& types,
+PrepareReport prepare(ModelDef& given, const PrepareOptions& asked, const ValueTypes& given_types,
                       const ModelDef* loss_model, const OptimizerStart& start,
                       const std::vector<std::string>& fresh) {
   check_loss_options(asked);
@@ -274,7 +280,8 @@ PrepareReport prepare(ModelDef& given, const PrepareOptions& asked, const ValueT
   if (asked.quantize_frozen) check_frozen_format(*asked.quantize_frozen, imported(given, ""));
   ModelDef model = given;
   const auto [options, head, quantized, notes, restored, separated] =
-      adapt_network(model, asked, types);
+      adapt_network(model, asked, given_types);
+  const ValueTypes types = without(given_types, head.values);
   Names names(model);
   const LossInputs inputs =
       find_loss_inputs(model, names, types, options, loss_model, head.class_axis);

@@ -22,13 +22,17 @@ inline void write_file(const std::filesystem::path& file, const std::string& byt
   std::ofstream(file, std::ios::binary) << bytes;
 }
 
+inline unsigned below(std::mt19937& random, unsigned end) {
+  return static_cast<unsigned>(random() % end);
+}
+
 // Columns a and b of different scales; the target is their weighted sum.
 inline void write_regression(const std::filesystem::path& file, int rows) {
   std::mt19937 random(1);
   std::string text = "a,b,price\n";
   for (int i = 0; i < rows; ++i) {
-    const double a = 1000 + random() % 100;
-    const double b = (random() % 1000) / 1e6;
+    const double a = 1000.0 + below(random, 100);
+    const double b = (below(random, 1000)) / 1e6;
     text += std::to_string(a) + "," + std::to_string(b) + "," +
             std::to_string(5000 + 3 * a - 100000 * b) + "\n";
   }
@@ -42,7 +46,7 @@ inline void write_classes(const std::filesystem::path& file, int rows,
   std::string text = "width,length,species\n";
   for (int i = 0; i < rows; ++i) {
     const std::size_t c = static_cast<std::size_t>(i) % names.size();
-    const double noise = (random() % 100) / 100.0;
+    const double noise = (below(random, 100)) / 100.0;
     text += std::to_string(20 + 10 * static_cast<double>(c) + noise) + "," +
             std::to_string(5 - static_cast<double>(c) + noise) + "," + names[c] + "\n";
   }
@@ -62,12 +66,12 @@ inline void write_photos(const std::filesystem::path& folder, unsigned each) {
 inline void write_masks(const std::filesystem::path& folder, unsigned count, unsigned white) {
   std::mt19937 random(3);
   for (unsigned n = 0; n < count; ++n) {
-    const unsigned left = random() % 5;
+    const unsigned left = below(random, 5);
     std::vector<std::array<unsigned, 3>> image;
     std::vector<std::array<unsigned, 3>> mask;
     for (unsigned i = 0; i < 64; ++i) {
       const bool is_inside = i % 8 >= left && i % 8 < left + 3;
-      const unsigned level = is_inside ? 180 + random() % 40 : random() % 40;
+      const unsigned level = is_inside ? 180 + below(random, 40) : below(random, 40);
       image.push_back({level, level, level});
       mask.push_back(is_inside ? std::array<unsigned, 3>{white, white, white}
                                : std::array<unsigned, 3>{0, 0, 0});
