@@ -202,8 +202,9 @@ class ONDINE_API Model {
   // The derivatives that `algorithm` takes by state variables, under the variables' names: those of
   // the next train_step with these feeds, in training mode and before clipping, without updating
   // anything. The factor of a loss scale is divided out, so that derivatives by float16 and
-  // bfloat16 variables are float32; what overflows with it is infinite. Takes the feeds of train_step and ignores those that only updates need.
-  // Error(mismatch) when there are none, and for several derivatives by one variable.
+  // bfloat16 variables are float32; what overflows with it is infinite. Takes the feeds of
+  // train_step and ignores those that only updates need. Error(mismatch) when there are none, and
+  // for several derivatives by one variable.
   Results gradients(Feeds feeds, std::size_t algorithm = 0) const;
 
   // Evaluates the main graph with the present state. All outputs, or `fetches`.
