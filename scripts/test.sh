@@ -26,12 +26,12 @@ case "${1:-}" in
   --asan)
     # shellcheck disable=SC2046,SC2086
     sanitized asan ondine_cli test_core test_graph test_proto test_checkpoints test_trainer \
-      test_kernels $(printf 'fuzz_%s ' $fuzz_targets)
-    ctest --preset asan -R '^(core|graph|proto|checkpoints|trainer|kernels|cases/.*|fuzz/.*)$'
+      test_kernels test_bindings_c $(printf 'fuzz_%s ' $fuzz_targets)
+    ctest --preset asan -R '^(core|graph|proto|checkpoints|trainer|kernels|bindings/c|cases/.*|fuzz/.*)$'
     ;;
   --tsan)
-    sanitized tsan test_core test_trainer
-    ctest --preset tsan -R '^(core|trainer)$'
+    sanitized tsan test_core test_trainer test_bindings_c
+    ctest --preset tsan -R '^(core|trainer|bindings/c)$'
     ;;
   --fuzz)
     scripts/install_dependencies.sh clang-14 libclang-rt-14-dev

@@ -46,12 +46,13 @@ void take_images(const DataRecord& record, DatasetOptions& options) {
 }  // namespace
 
 void ModelAccess::set_record(Model& model, const DataRecord& record) {
+  const std::unique_lock lock(model.impl_->metadata_mutex);
   graph::write_record(model.impl_->def.metadata, record);
 }
 
 DataRecord data_record(const Model& model) {
   return guard_memory("read the metadata",
-                      [&] { return graph::read_record(ModelAccess::impl(model).def.metadata); });
+                      [&] { return graph::read_record(ModelAccess::impl(model).metadata()); });
 }
 
 DataRecord::Prediction find_prediction(const Model& model, const std::string& output) {

@@ -36,8 +36,9 @@ std::set<std::string> rates_of_optimizers(const graph::GraphDef& algorithm) {
   return rates;
 }
 
-std::set<std::string> candidates(const graph::ModelDef& def, std::size_t algorithm) {
-  for (const auto& [name, text] : def.metadata) {
+std::set<std::string> candidates(const graph::ModelDef& def, const graph::Properties& metadata,
+                                 std::size_t algorithm) {
+  for (const auto& [name, text] : metadata) {
     if (name == property) return {text};
   }
   std::set<std::string> names{"learning_rate", "lr"};
@@ -85,7 +86,7 @@ void require_one_number(const std::string& name, DType dtype, const Shape& shape
 
 Model::Impl::Rate Model::Impl::find_rate(std::size_t algorithm) const {
   const trainer::Function& step = require_algorithm(algorithm).step;
-  const std::set<std::string> names = candidates(def, algorithm);
+  const std::set<std::string> names = candidates(def, metadata(), algorithm);
   std::vector<Rate> found;
   std::string looked_for;
   for (const std::string& name : names) {

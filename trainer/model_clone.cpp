@@ -14,7 +14,10 @@ std::unique_ptr<Model::Impl> Model::Impl::clone() const {
   same.threads = runtime.threads;
   same.deadline = deadline;
   same.cancel = cancel;
-  auto copy = make(def, same, files);
+  std::shared_lock lock(metadata_mutex);
+  graph::ModelDef as_loaded = def;
+  lock.unlock();
+  auto copy = make(std::move(as_loaded), same, files);
   copy->leftovers = leftovers;
   copy->runtime.files = runtime.files;
   if (runtime.warnings) {

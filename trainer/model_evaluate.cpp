@@ -12,6 +12,7 @@ const trainer::Function& Model::Impl::evaluation(std::size_t algorithm) const {
   auto& made = evaluations[algorithm];
   if (!made) {
     const StopScope scope(stop());
+    const std::shared_lock reading(metadata_mutex);
     made = std::make_unique<trainer::Function>(
         trainer::assemble_evaluation(def, algorithm, functions, variables(), options));
   }
@@ -24,6 +25,7 @@ const trainer::Gradients& Model::Impl::gradient_function(std::size_t algorithm) 
   auto& made = gradients[algorithm];
   if (!made) {
     const StopScope scope(stop());
+    const std::shared_lock reading(metadata_mutex);
     made = std::make_unique<trainer::Gradients>(
         trainer::assemble_gradients(def, algorithm, functions, variables(), options));
   }
@@ -35,6 +37,7 @@ const trainer::Inference& Model::Impl::inference() const {
   const std::lock_guard lock(inference_mutex);
   if (!made_inference) {
     const StopScope scope(stop());
+    const std::shared_lock reading(metadata_mutex);
     made_inference = std::make_unique<trainer::Inference>(
         trainer::assemble_inference(def, functions, variables(), options));
   }

@@ -94,9 +94,10 @@ void Model::save_checkpoint(const std::filesystem::path& file, const TrainingCur
     checkpoint.algorithm_steps = impl_->algorithm_steps;
     checkpoint.cursor = cursor;
     checkpoint.properties = copy_of(properties);
-    if (graph::has_record(impl_->def.metadata)) {
+    const graph::Properties metadata = impl_->metadata();
+    if (graph::has_record(metadata)) {
       checkpoint.properties.emplace_back(graph::record_key,
-                                         graph::to_json(graph::read_record(impl_->def.metadata)));
+                                         graph::to_json(graph::read_record(metadata)));
     }
     PosixFileSystem files;
     ondine::save_checkpoint(files, file, checkpoint);
@@ -131,7 +132,10 @@ RestoreReport Model::restore_checkpoint(const std::filesystem::path& file) {
     RestoreReport report{loaded.file, loaded.note, checkpoint.cursor,
                          std::move(checkpoint.properties)};
     impl_->state.commit();
-    if (record) graph::write_record(impl_->def.metadata, *record);
+    if (record) {
+      const std::unique_lock lock(impl_->metadata_mutex);
+      graph::write_record(impl_->def.metadata, *record);
+    }
     impl_->seed = checkpoint.random_seed;
     impl_->steps = checkpoint.step;
     impl_->algorithm_steps = std::move(checkpoint.algorithm_steps);
@@ -142,7 +146,9 @@ RestoreReport Model::restore_checkpoint(const std::filesystem::path& file) {
 graph::ModelDef Model::Impl::with_present_state() const {
   require_unchanged_files();
   const auto scope = use(trainer::Use::read, "copy the model");
+  std::shared_lock lock(metadata_mutex);
   graph::ModelDef copy = def;
+  lock.unlock();
   const auto present = state.read();
   const auto replace = [&](graph::GraphDef& graph) {
     for (graph::InitializerDef& init : graph.initializers) {
@@ -218,7 +224,7 @@ std::vector<std::byte> Model::export_training() const {
 }
 
 std::vector<std::pair<std::string, std::string>> Model::metadata() const {
-  return guard_memory("describe the model", [&] { return impl_->def.metadata; });
+  return guard_memory("describe the model", [&] { return impl_->metadata(); });
 }
 
 }  // namespace ondine

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <mutex>
+#include <shared_mutex>
 
 #include <ondine/model.h>
 
@@ -21,6 +22,9 @@ struct DataRecord;
 
 struct ONDINE_HIDDEN Model::Impl {
   graph::ModelDef def;
+  // Of the metadata of `def`: a training run and a checkpoint that is restored change them while
+  // other threads read the model.
+  mutable std::shared_mutex metadata_mutex;
   Leftovers leftovers;  // of the file that `def` is from
   LoadOptions options;
   trainer::Functions functions;
@@ -61,6 +65,10 @@ struct ONDINE_HIDDEN Model::Impl {
 
   // See Model::clone.
   std::unique_ptr<Impl> clone() const;
+  graph::Properties metadata() const {
+    const std::shared_lock lock(metadata_mutex);
+    return def.metadata;
+  }
   // Computed on first use, since that reads every constant of the model.
   const Sha256Digest& fingerprint() const;
   // Throws Error(io) when a file that holds weights was changed in place.
@@ -138,6 +146,7 @@ struct ModelAccess {
   static const std::string& nonfinite(const Model& model) { return model.impl_->nonfinite; }
   static void set_record(Model& model, const DataRecord& record);
   static void set_metadata(Model& model, const std::string& key, std::string text) {
+    const std::unique_lock lock(model.impl_->metadata_mutex);
     std::erase_if(model.impl_->def.metadata, [&](const auto& one) { return one.first == key; });
     model.impl_->def.metadata.emplace_back(key, std::move(text));
   }

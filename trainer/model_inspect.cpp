@@ -56,7 +56,9 @@ Stage stage_from_name(std::string_view name) {
 
 std::string Model::inspect(Stage stage, std::size_t algorithm) const {
   return guard_memory("print the model", [&]() -> std::string {
+    std::shared_lock lock(impl_->metadata_mutex);
     if (stage == Stage::model) return graph::print(impl_->def);
+    lock.unlock();
     std::optional<std::size_t> trained;
     if (algorithm_count() > 0 && stage != Stage::graph) trained = algorithm;
     if (trained) impl_->require_algorithm(algorithm);
@@ -69,6 +71,7 @@ std::string Model::inspect(Stage stage, std::size_t algorithm) const {
       fail(ErrorCode::mismatch, "the model has no training_info");
     }
     StagePrinter printer(stage, trained);
+    lock.lock();
     trainer::assemble(impl_->def, impl_->options,
                       [&](std::string_view name, const graph::Graph& g) { printer.see(name, g); });
     return printer.take();

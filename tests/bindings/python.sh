@@ -13,7 +13,8 @@ raise SystemExit(not os.path.exists(sysconfig.get_path("include") + "/Python.h")
   echo "skipped: no headers of Python (Debian package python3-dev)"
   exit 77
 fi
-cmake --install "$build" --prefix "$work/prefix" >/dev/null
+# Without the command line, which has a component of its own.
+cmake --install "$build" --component Unspecified --prefix "$work/prefix" >/dev/null
 rm -rf "$work/wheels" "$work/clean"
 PATH="$work/make/bin:$PATH" CMAKE_PREFIX_PATH="$work/prefix" "$work/make/bin/pip" wheel -q --no-deps \
   --no-build-isolation -w "$work/wheels" "$source/bindings/python" -C build-dir="$work/build"

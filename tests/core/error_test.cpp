@@ -6,9 +6,9 @@ using ondine::Error;
 using ondine::ErrorCode;
 
 TEST_CASE("codes have names of their own, and numbers that never change") {
-  constexpr const char* names[] = {"invalid_model", "unsupported", "mismatch",  "corrupt",
-                                   "io",            "limit",       "cancelled", "internal",
-                                   "not_finite",    "not_found",   "exists",    "invalid_option"};
+  constexpr const char* names[] = {
+      "invalid_model", "unsupported", "mismatch",   "corrupt",   "io",     "limit",
+      "cancelled",     "internal",    "not_finite", "not_found", "exists", "invalid_option"};
   for (std::size_t number = 0; number < std::size(names); ++number) {
     CHECK(std::string(to_string(static_cast<ErrorCode>(number))) == names[number]);
   }

@@ -1,10 +1,13 @@
 // Several callbacks of a run, and metrics of the caller's own.
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <ondine/build.h>
+#include <ondine/data_record.h>
 #include <ondine/prepare.h>
 #include <ondine/trainer.h>
 
@@ -128,4 +131,21 @@ TEST_CASE("an output that the model does not have is refused before any step") {
   CHECK_THROWS_WITH(trainer.fit(Dataset::from(rows({1}, {1}), rows({1}, {1}))),
                     Contains("there is no output 'z'"));
   CHECK(model.steps() == 0);
+}
+
+TEST_CASE("other threads read a model's record while runs write it") {
+  Model model = line(0);
+  const Dataset data = Dataset::from(rows({1, 2}, {1, 2}));
+  std::atomic<bool> ends = false;
+  std::thread reader([&] {
+    while (!ends) {
+      CHECK_FALSE(model.metadata().empty());
+      CHECK(data_record(model).prediction.loss == "mse");
+      CHECK(model.learning_rate() == 0);
+    }
+  });
+  for (int run = 0; run < 50; ++run) Trainer(model, {}).fit(data);
+  ends = true;
+  reader.join();
+  CHECK(data_record(model).data.rows == 2);
 }
