@@ -27,11 +27,11 @@ namespace ondine {
 // outlive the call, or none: then new_network() makes one.
 struct FinetuneModel {
   FinetuneModel() = default;
-  FinetuneModel(std::filesystem::path file) : value(std::move(file)) {}                // NOLINT
-  FinetuneModel(const char* file) : FinetuneModel(std::filesystem::path(file)) {}      // NOLINT
-  FinetuneModel(std::string file) : FinetuneModel(std::filesystem::path(file)) {}      // NOLINT
-  FinetuneModel(std::vector<std::byte> bytes) : value(std::move(bytes)) {}             // NOLINT
-  FinetuneModel(const Model& model) : value(&model) {}                                 // NOLINT
+  FinetuneModel(std::filesystem::path file) : value(std::move(file)) {}            // NOLINT
+  FinetuneModel(const char* file) : FinetuneModel(std::filesystem::path(file)) {}  // NOLINT
+  FinetuneModel(std::string file) : FinetuneModel(std::filesystem::path(file)) {}  // NOLINT
+  FinetuneModel(std::vector<std::byte> bytes) : value(std::move(bytes)) {}         // NOLINT
+  FinetuneModel(const Model& model) : value(&model) {}                             // NOLINT
   FinetuneModel(Model&& model) = delete;
 
   std::variant<std::monostate, std::filesystem::path, std::vector<std::byte>, const Model*> value;
@@ -40,11 +40,11 @@ struct FinetuneModel {
 // A data set, or places that Dataset::open reads; none where it is optional.
 struct FinetuneData {
   FinetuneData() = default;
-  FinetuneData(std::filesystem::path place) : value(std::vector{std::move(place)}) {}  // NOLINT
-  FinetuneData(const char* place) : FinetuneData(std::filesystem::path(place)) {}      // NOLINT
-  FinetuneData(std::string place) : FinetuneData(std::filesystem::path(place)) {}      // NOLINT
+  FinetuneData(std::filesystem::path place) : value(std::vector{std::move(place)}) {}    // NOLINT
+  FinetuneData(const char* place) : FinetuneData(std::filesystem::path(place)) {}        // NOLINT
+  FinetuneData(std::string place) : FinetuneData(std::filesystem::path(place)) {}        // NOLINT
   FinetuneData(std::vector<std::filesystem::path> places) : value(std::move(places)) {}  // NOLINT
-  FinetuneData(Dataset data) : value(std::move(data)) {}                               // NOLINT
+  FinetuneData(Dataset data) : value(std::move(data)) {}                                 // NOLINT
 
   std::variant<std::monostate, std::vector<std::filesystem::path>, Dataset> value;
 };
@@ -80,9 +80,9 @@ struct FinetuneOptions {
 
   // Not `loss`, `head`, `optimizer` and `preprocess`. `label` names the label's input.
   PrepareOptions prepare = {};
-  // Not `epochs`, `batch_size`, `validation_split`, `learning_rate`, `schedule` and `seed`; a metric
-  // for `early_stopping` counts, its patience is the one above. `report`, `checkpoint`, `log_dir`,
-  // `augmentation`, `metrics` and the like are used as they are.
+  // Not `epochs`, `batch_size`, `validation_split`, `learning_rate`, `schedule` and `seed`; a
+  // metric for `early_stopping` counts, its patience is the one above. `report`, `checkpoint`,
+  // `log_dir`, `augmentation`, `metrics` and the like are used as they are.
   TrainerOptions trainer = {};
   // Of places. What is not set is as the model's data record says.
   DatasetOptions data = {};
@@ -105,9 +105,9 @@ struct FinetuneReport {
   FitReport fit;
   std::uint64_t training_rows = 0;
   std::uint64_t validation_rows = 0;
-  Evaluation evaluation;        // of the tuned model on the validation rows
-  std::string metric;           // the first of its metrics that matters: "accuracy", "iou", "rmse"
-  std::optional<Model> model;   // tuned, with its training information
+  Evaluation evaluation;         // of the tuned model on the validation rows
+  std::string metric;            // the first of its metrics that matters: "accuracy", "iou", "rmse"
+  std::optional<Model> model;    // tuned, with its training information
   std::filesystem::path output;  // what was written; empty: nothing
 };
 // "accuracy 0.91 on 6000 validation rows; wrote tuned.onnx"
@@ -116,8 +116,9 @@ ONDINE_API std::ostream& operator<<(std::ostream& out, const FinetuneReport& rep
 // Looks at model and data, prepares, trains with validation and early stopping, restores the best
 // state, evaluates and exports. What it chooses follows from model, data and options alone
 // (docs/finetune.md), and `assumed` says it. A run that a callback stops is not exported; with a
-// checkpoint it can be resumed. Throws what Dataset::open, prepare, Trainer::fit and export_inference
-// throw, and Error(mismatch) where a choice cannot be known, naming the option that decides.
+// checkpoint it can be resumed. Throws what Dataset::open, prepare, Trainer::fit and
+// export_inference throw, and Error(mismatch) where a choice cannot be known, naming the option
+// that decides.
 ONDINE_API FinetuneReport finetune(const FinetuneModel& model, const FinetuneData& data,
                                    const FinetuneOptions& options = {});
 

@@ -17,12 +17,11 @@ TEST_CASE("finetune says what it assumed, tunes, exports and writes a report") {
                              Contains("own head is kept") && Contains("epoch 5/5: loss") &&
                              Contains("wrote tuned.onnx") && Contains("report: report.html"));
   CHECK_THAT(shop.read("report.html"), Contains("<html"));
-  CHECK_THAT(shop.succeed("eval tuned.onnx --data data").out,
-             Contains("accuracy"));
-  shop.refuse("finetune net.onnx --data data -o t.onnx --checkpoint run.ckpt",
-              "run.ckpt");
-  shop.succeed("finetune net.onnx --data data --epochs 6 "
-               "--learning-rate 0.01 -o t.onnx --checkpoint run.ckpt --overwrite");
+  CHECK_THAT(shop.succeed("eval tuned.onnx --data data").out, Contains("accuracy"));
+  shop.refuse("finetune net.onnx --data data -o t.onnx --checkpoint run.ckpt", "run.ckpt");
+  shop.succeed(
+      "finetune net.onnx --data data --epochs 6 "
+      "--learning-rate 0.01 -o t.onnx --checkpoint run.ckpt --overwrite");
 }
 
 TEST_CASE("finetune without a model makes one for photos, and infer serves it by names") {

@@ -39,9 +39,8 @@ struct Options {
 
 void add_choices(Command command, Options& options) {
   FinetuneOptions& tune = options.tune;
-  const std::map<std::string, HeadChoice> heads{{"auto", HeadChoice::automatic},
-                                                {"keep", HeadChoice::keep},
-                                                {"new", HeadChoice::replace}};
+  const std::map<std::string, HeadChoice> heads{
+      {"auto", HeadChoice::automatic}, {"keep", HeadChoice::keep}, {"new", HeadChoice::replace}};
   command.choice("--head", &tune.head, heads,
                  "The network's last layer: auto (the default) replaces it where it does not fit "
                  "the targets, keep, or new");
@@ -74,22 +73,22 @@ void add_choices(Command command, Options& options) {
 void add_running(Command command, Options& options) {
   FinetuneOptions& tune = options.tune;
   command.option("--augment", &options.augment, "Random changes of training rows, as of train");
-  command.option("--map", &options.map,
-                 "INPUT=ARRAY, for arrays named differently from the input");
+  command.option("--map", &options.map, "INPUT=ARRAY, for arrays named differently from the input");
   command
       .option("--metrics", &options.metrics,
               "NAME,NAME,... of the validation; the targets decide if absent")
       .one_each();
-  command.option("--freeze", &tune.prepare.freeze, "Do not train parameters that match this pattern");
+  command.option("--freeze", &tune.prepare.freeze,
+                 "Do not train parameters that match this pattern");
   command.option("--last-layers", &tune.prepare.last_layers, "Train only the last N layers");
   command.option("--max-time", &options.max_time, "Stop after this time: 90s, 10m, 1.5h");
   Option checkpoint = command.option("--checkpoint", &options.checkpoint,
                                      "Saved after each epoch and when stopped");
-  Option resume =
-      command.option("--resume", &tune.trainer.resume, "Continue from the checkpoint");
+  Option resume = command.option("--resume", &tune.trainer.resume, "Continue from the checkpoint");
   resume.needs(checkpoint);
-  command.option("--overwrite", &tune.trainer.overwrite,
-                 "Replace an existing checkpoint, and records in --log-dir")
+  command
+      .option("--overwrite", &tune.trainer.overwrite,
+              "Replace an existing checkpoint, and records in --log-dir")
       .excludes(resume);
   command.option("--log-dir", &options.log_dir,
                  "Folder for TensorBoard event files, steps.csv, epochs.csv and log.jsonl");
@@ -162,7 +161,8 @@ int run(const Options& options) {
   Progress progress(options.quiet);
   watch(tune, progress);
   const InterruptGuard guard;
-  const FinetuneModel model = options.model.empty() ? FinetuneModel() : FinetuneModel(options.model);
+  const FinetuneModel model =
+      options.model.empty() ? FinetuneModel() : FinetuneModel(options.model);
   const FinetuneReport report = finetune(model, to_paths(options.data.data), tune);
   for (const std::string& note : report.notes) std::cerr << "note: " << printable(note) << '\n';
   if (report.fit.reason == StopReason::requested) return interrupted(options);

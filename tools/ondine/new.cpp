@@ -1,7 +1,7 @@
 #include <iostream>
-#include <ostream>
 #include <map>
 #include <memory>
+#include <ostream>
 
 #include <ondine/error.h>
 #include <ondine/networks.h>

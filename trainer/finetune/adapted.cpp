@@ -87,9 +87,9 @@ class Adapter {
     }
     prepare_.loss = options_->loss.value_or(loss_for(target_->kind));
     put_head();
-    adapted_.head = cat("a new head for ", describe(*target_), " reads ",
-                        quoted(adapted_.report.cut), "; the one with ", text_of(outputs),
-                        " outputs is removed");
+    adapted_.head =
+        cat("a new head for ", describe(*target_), " reads ", quoted(adapted_.report.cut),
+            "; the one with ", text_of(outputs), " outputs is removed");
   }
 
   // Untrained layers would first have to learn the size of the numbers. False where no head can be
@@ -113,7 +113,7 @@ class Adapter {
   std::string order_text() const {
     if (target_->names.empty() || opened_->is_fresh) return "";
     return class_names(opened_->model()).empty() ? ", its outputs are the classes in this order"
-                                                : ", with the classes that the model names";
+                                                 : ", with the classes that the model names";
   }
 
   // One score for two classes is that of the second.

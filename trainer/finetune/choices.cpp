@@ -32,9 +32,7 @@ std::uint64_t epochs_for(std::uint64_t rows, std::uint64_t batch_size) {
   return std::clamp<std::uint64_t>((updates + steps - 1) / steps, 5, 60);
 }
 
-std::uint64_t patience_for(std::uint64_t epochs) {
-  return std::max<std::uint64_t>(3, epochs / 4);
-}
+std::uint64_t patience_for(std::uint64_t epochs) { return std::max<std::uint64_t>(3, epochs / 4); }
 
 Rate rate_for(bool is_trained, bool has_new_head) {
   if (!is_trained) return {0.002, 1, "0.002 (untrained weights)"};

@@ -25,7 +25,7 @@ std::uint64_t patience_for(std::uint64_t epochs);
 // Weights that were trained must not be forgotten; a new head has to be learned beside them.
 struct Rate {
   double rate = 0;
-  double body = 1;  // factor of all but the head
+  double body = 1;        // factor of all but the head
   const char* text = "";  // of both, for people
 };
 Rate rate_for(bool is_trained, bool has_new_head);

@@ -12,8 +12,8 @@ namespace ondine::tune {
 namespace {
 
 bool is_target_name(std::string_view name) {
-  constexpr std::array<std::string_view, 7> names{"label",   "labels", "target", "targets",
-                                                  "mask",    "masks",  "y"};
+  constexpr std::array<std::string_view, 7> names{"label", "labels", "target", "targets",
+                                                  "mask",  "masks",  "y"};
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
@@ -53,8 +53,10 @@ PortInfo find_target(const Dataset& data, const std::vector<PortInfo>& columns,
     fail(ErrorCode::mismatch, "the data have no targets: the columns are ", listed(columns),
          "; give a folder for each class, a column or an array of targets");
   }
-  fail(ErrorCode::mismatch, "which column holds the targets is not known: name it (--target); the "
-       "columns are ", listed(columns));
+  fail(ErrorCode::mismatch,
+       "which column holds the targets is not known: name it (--target); the "
+       "columns are ",
+       listed(columns));
 }
 
 RowKind kind_of(const Dataset& data, const PortInfo& column, bool is_file) {

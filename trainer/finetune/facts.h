@@ -20,9 +20,9 @@ struct TargetFacts {
   std::string column;
   std::vector<std::int64_t> row;  // dims without the rows; -1: as the images
   TargetKind kind = TargetKind::classes;
-  std::string reason;         // why this kind; empty where it was given
-  std::int64_t outputs = 1;   // classes, or numbers of a row
-  std::vector<std::string> names = {};  // of the classes, where the data have them
+  std::string reason;                        // why this kind; empty where it was given
+  std::int64_t outputs = 1;                  // classes, or numbers of a row
+  std::vector<std::string> names = {};       // of the classes, where the data have them
   std::optional<std::int64_t> ignored = {};  // a label that does not count
   Scales scales = {};                        // of numbers, for each of a row
 

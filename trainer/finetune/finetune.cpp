@@ -51,8 +51,7 @@ class Run {
     if (!options_->prepare.schedule) {
       trainer_.schedule = options_->schedule.value_or(OneCycleSchedule{.warmup = 0.2});
     }
-    const std::uint64_t patience =
-        options_->patience.value_or(tune::patience_for(trainer_.epochs));
+    const std::uint64_t patience = options_->patience.value_or(tune::patience_for(trainer_.epochs));
     if (patience == 0) {
       trainer_.early_stopping.reset();
     } else {
@@ -114,10 +113,10 @@ class Run {
     std::string text;
     if (!options_->epochs) text = cat("at most ", trainer_.epochs, " epochs");
     if (!options_->patience && trainer_.early_stopping) {
-      text = joined(std::move(text),
-                    cat("the best state counts, and training stops after ",
-                        trainer_.early_stopping->patience, " epochs without a better ",
-                        trainer_.early_stopping->metric));
+      text = joined(
+          std::move(text),
+          cat("the best state counts, and training stops after ", trainer_.early_stopping->patience,
+              " epochs without a better ", trainer_.early_stopping->metric));
     }
     if (opened.split.empty()) return text;
     return joined(std::move(text), "validation on " + opened.split);

@@ -55,8 +55,8 @@ InputScaling pretrained_images(const Opened& opened, const PortInfo& input) {
 InputScaling scale_images(const Opened& opened, const PortInfo& input, bool is_trained) {
   const auto& dims = *input.dims;
   const bool has_channels = is_channels(dims[1]) || is_channels(dims[3]);
-  const bool has_size = is_channels(dims[1]) ? dims[2] > 0 && dims[3] > 0
-                                             : dims[1] > 0 && dims[2] > 0;
+  const bool has_size =
+      is_channels(dims[1]) ? dims[2] > 0 && dims[3] > 0 : dims[1] > 0 && dims[2] > 0;
   if (!has_channels || (!has_size && !opened.facts.are_files)) return {};
   if (is_trained) return pretrained_images(opened, input);
   Preprocess scaling = image_scaling(opened.training, opened.facts, input);
@@ -73,7 +73,8 @@ InputScaling scale_recordings(const Opened& opened, const PortInfo& input, bool 
   if (takes_samples(input)) return {};
   const auto& dims = *input.dims;
   if (is_trained) {
-    fail(ErrorCode::mismatch, "the trained network reads spectrograms, and nothing says how they "
+    fail(ErrorCode::mismatch,
+         "the trained network reads spectrograms, and nothing says how they "
          "are computed: give --preprocess mel=BANDS,rate=...,window=...,hop=...");
   }
   const std::int64_t bands = dims.size() == 4 && dims[1] == 1 ? dims[2] : dims[1];

@@ -62,7 +62,8 @@ class Opener {
       fail(ErrorCode::mismatch, "a kind of network is for runs without a model");
     }
     if (opened_.model().algorithm_count() != 0) {
-      fail(ErrorCode::mismatch, "the model has training information already; train it as it is "
+      fail(ErrorCode::mismatch,
+           "the model has training information already; train it as it is "
            "(ondine train), or export it for inference first");
     }
     opened_.is_fresh = !networks::fresh_network(opened_.model().metadata()).empty();
@@ -104,9 +105,7 @@ class Opener {
   }
 
   // Changes how the data are read where they, or the model, ask for it.
-  bool needs_other_reading() {
-    return take_model_classes() | take_layout() | take_image_size();
-  }
+  bool needs_other_reading() { return take_model_classes() | take_layout() | take_image_size(); }
 
   // Labels are positions among the model's classes where it has all of the data's.
   bool take_model_classes() {
@@ -149,8 +148,8 @@ class Opener {
     constexpr std::int64_t most = 224;
     constexpr std::int64_t step = 32;
     reading_.image_size = networks::image_size_of({data_, facts, network_options()}, most, step);
-    opened_.size_chosen = cat("images resized to ", reading_.image_size->height, "x",
-                              reading_.image_size->width);
+    opened_.size_chosen =
+        cat("images resized to ", reading_.image_size->height, "x", reading_.image_size->width);
     return true;
   }
 
@@ -178,7 +177,8 @@ class Opener {
 
   void split_rows() {
     if (data_.rows() < 2) {
-      fail(ErrorCode::mismatch, "the data have ", data_.rows(), " rows; training and validation "
+      fail(ErrorCode::mismatch, "the data have ", data_.rows(),
+           " rows; training and validation "
            "need at least one each");
     }
     const double fraction = options_->validation_split.value_or(validation_fraction(data_.rows()));
@@ -213,8 +213,8 @@ class Opener {
   }
 
   void draw_network() {
-    NewNetwork made = networks::make(options_->network, opened_.training, opened_.facts,
-                                     network_options());
+    NewNetwork made =
+        networks::make(options_->network, opened_.training, opened_.facts, network_options());
     opened_.network = std::move(made.description);
     own(Model::load(made.model, options_->load));
     opened_.is_fresh = true;

@@ -14,13 +14,13 @@ namespace ondine::tune {
 struct Opened {
   std::optional<Model> owned;    // of a file, of bytes or new
   const Model* given = nullptr;  // else the caller's
-  bool is_fresh = false;          // its weights are random numbers
-  std::string network;            // of a new one
+  bool is_fresh = false;         // its weights are random numbers
+  std::string network;           // of a new one
   Dataset training;
   Dataset validation;
   Facts facts;
-  std::string size_chosen;   // why images get the size that they have; may be empty
-  std::string split;         // how the rows for validation were chosen; empty where they were given
+  std::string size_chosen;  // why images get the size that they have; may be empty
+  std::string split;        // how the rows for validation were chosen; empty where they were given
   std::vector<std::string> notes;
 
   bool has_model() const { return owned || given != nullptr; }

@@ -12,9 +12,9 @@ namespace ondine::tune {
 
 // How rows become an input, and the pixels among them 0..1.
 struct ColumnRead {
-  PortInfo input;             // what the rows are read for
-  std::string column;         // of the data
-  bool is_target = false;     // keeps its numbers
+  PortInfo input;               // what the rows are read for
+  std::string column;           // of the data
+  bool is_target = false;       // keeps its numbers
   std::uint64_t most_rows = 0;  // evenly spaced ones where there are more; 0: all
 };
 

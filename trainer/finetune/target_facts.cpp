@@ -99,7 +99,8 @@ void choose_kind(TargetFacts& facts, const Survey& survey, const PortInfo& colum
 void count_classes(TargetFacts& facts, const Survey& survey, const PortInfo& column) {
   if (!survey.is_whole || survey.least < 0 || survey.largest >= most_classes) {
     fail(ErrorCode::mismatch, "target ", quoted(column.name), " has numbers from ", survey.least,
-         " to ", survey.largest, ", which are no classes 0, 1, ..., C - 1; --targets numbers learns "
+         " to ", survey.largest,
+         ", which are no classes 0, 1, ..., C - 1; --targets numbers learns "
          "them as numbers");
   }
   auto counts = survey.counts;

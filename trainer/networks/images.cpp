@@ -59,8 +59,8 @@ std::int64_t channels_of(const Brief& brief) {
 }
 
 ImageSize image_size_of(const Brief& brief, std::int64_t most, std::int64_t step) {
-  ImageSize size = brief.facts.are_files ? brief.options.image_size.value_or(ImageSize{})
-                                         : size_of_array(brief);
+  ImageSize size =
+      brief.facts.are_files ? brief.options.image_size.value_or(ImageSize{}) : size_of_array(brief);
   const auto& row = brief.facts.row;
   const bool is_set = brief.facts.are_files && row.size() == 3 && row[1] > 0 && row[2] > 0;
   if (is_set) size = {row[1], row[2]};

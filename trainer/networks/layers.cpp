@@ -38,15 +38,15 @@ std::string Layers::he(const std::string& name, const Shape& shape, std::int64_t
 
 std::string Layers::linear(const std::string& x, const std::string& name, std::int64_t from,
                            std::int64_t to) {
-  return builder_.node("Gemm",
-                       {x, he(name + ".weight", {from, to}, from), filled(name + ".bias", {to}, 0)});
+  return builder_.node(
+      "Gemm", {x, he(name + ".weight", {from, to}, from), filled(name + ".bias", {to}, 0)});
 }
 
 std::string Layers::scores(const std::string& x, const std::string& name, std::int64_t from,
                            std::int64_t to) {
   const double bound = 1 / std::sqrt(static_cast<double>(from));
-  return builder_.node("Gemm", {x, uniform(name + ".weight", {from, to}, bound),
-                                filled(name + ".bias", {to}, 0)});
+  return builder_.node(
+      "Gemm", {x, uniform(name + ".weight", {from, to}, bound), filled(name + ".bias", {to}, 0)});
 }
 
 std::string Layers::conv(const std::string& x, const std::string& name, const Conv& conv) {
@@ -62,10 +62,10 @@ std::string Layers::conv(const std::string& x, const std::string& name, const Co
   const std::string y = builder_.node("Conv", {x, he(name + ".weight", shape, fan_in)},
                                       {{"pads", pads}, {"strides", strides}});
   const std::string norm = name + ".norm";
-  return relu(builder_.node(
-      "BatchNormalization",
-      {y, filled(norm + ".scale", {conv.to}, 1), filled(norm + ".bias", {conv.to}, 0),
-       filled(norm + ".mean", {conv.to}, 0), filled(norm + ".var", {conv.to}, 1)}));
+  return relu(
+      builder_.node("BatchNormalization",
+                    {y, filled(norm + ".scale", {conv.to}, 1), filled(norm + ".bias", {conv.to}, 0),
+                     filled(norm + ".mean", {conv.to}, 0), filled(norm + ".var", {conv.to}, 1)}));
 }
 
 std::string Layers::pool(const std::string& x) {
@@ -75,10 +75,10 @@ std::string Layers::pool(const std::string& x) {
 
 std::string Layers::upsample(const std::string& x, const std::string& name, std::int64_t from,
                              std::int64_t to) {
-  return builder_.node("ConvTranspose",
-                       {x, he(name + ".weight", {from, to, 2, 2}, from),
-                        filled(name + ".bias", {to}, 0)},
-                       {{"strides", Integers{2, 2}}});
+  return builder_.node(
+      "ConvTranspose",
+      {x, he(name + ".weight", {from, to, 2, 2}, from), filled(name + ".bias", {to}, 0)},
+      {{"strides", Integers{2, 2}}});
 }
 
 std::string Layers::pixel_scores(const std::string& x, const std::string& name, std::int64_t from,

@@ -46,7 +46,8 @@ class Layers {
                         std::int64_t width);
 
   std::string filled(const std::string& name, const Shape& shape, float value);
-  std::string numbers(const std::string& name, const std::vector<float>& values, const Shape& shape);
+  std::string numbers(const std::string& name, const std::vector<float>& values,
+                      const Shape& shape);
 
  private:
   std::string uniform(const std::string& name, const Shape& shape, double bound);

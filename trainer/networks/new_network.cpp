@@ -41,7 +41,8 @@ NetworkKind kind_for(const tune::Facts& facts) {
     case tune::RowKind::running_text:
       break;
   }
-  fail(ErrorCode::mismatch, "there is no new network for running text; give a model of the next "
+  fail(ErrorCode::mismatch,
+       "there is no new network for running text; give a model of the next "
        "token");
 }
 
@@ -109,8 +110,8 @@ void networks::write_output(Layers& layers, const std::string& x, const tune::Ta
     return;
   }
   const Shape shape{static_cast<std::int64_t>(target.scales.mean.size())};
-  const std::string scaled = builder.node(
-      "Mul", {x, layers.numbers("target.deviation", target.scales.deviation, shape)});
+  const std::string scaled =
+      builder.node("Mul", {x, layers.numbers("target.deviation", target.scales.deviation, shape)});
   builder.node("Add", {scaled, layers.numbers("target.mean", target.scales.mean, shape)}, {},
                "prediction");
   builder.output("prediction", DType::float32, std::move(dims));

@@ -81,8 +81,10 @@ Drawn draw_text(const Brief& brief) {
   x = builder.node("Flatten", {builder.node("GlobalMaxPool", {x})});
   x = layers.scores(x, "head", channels, brief.outputs());
   write_output(layers, x, brief.facts.target, {"N", brief.outputs()});
-  return {std::move(builder), {}, cat("text network of 2 convolutions for ", length, " ",
-                                      text.encoding.name() == "bytes" ? "bytes" : "pieces")};
+  return {std::move(builder),
+          {},
+          cat("text network of 2 convolutions for ", length, " ",
+              text.encoding.name() == "bytes" ? "bytes" : "pieces")};
 }
 
 Drawn draw_audio(const Brief& brief) {
@@ -109,8 +111,8 @@ Drawn draw_audio(const Brief& brief) {
   write_output(layers, x, brief.facts.target, {"N", brief.outputs()});
   const std::vector<std::int64_t> row{1, bands, frames};
   const PortInfo input = tune::port_of(name, DType::float32, row);
-  const double seconds = static_cast<double>(mel.window + (frames - 1) * mel.hop) /
-                         static_cast<double>(rate);
+  const double seconds =
+      static_cast<double>(mel.window + (frames - 1) * mel.hop) / static_cast<double>(rate);
   return {std::move(builder), tune::mel_scaling(brief.data, brief.facts, input, bands),
           cat("audio network of 3 convolutions for ", seconds, " s at ", rate, " Hz")};
 }

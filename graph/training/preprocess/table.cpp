@@ -199,7 +199,8 @@ class TableWriter {
     }
     embeddings_.push_back(writer_.initializer(
         column.name + ".embedding", Tensor(input_.type.dtype, Shape{count + 1, column.size})));
-    const std::string rows = writer_.node("Gather", {embeddings_.back(), code}, column.name + ".row");
+    const std::string rows =
+        writer_.node("Gather", {embeddings_.back(), code}, column.name + ".row");
     return writer_.node("Flatten", {rows}, column.name + ".vector", {{"axis", std::int64_t{1}}});
   }
 
@@ -218,8 +219,8 @@ class TableWriter {
     GraphDef& graph = model_->graph;
     const auto at = std::find_if(graph.inputs.begin(), graph.inputs.end(),
                                  [&](const ValueDef& one) { return one.name == input_.name; });
-    const DimDef rows = input_.type.dims ? input_.type.dims->front()
-                                         : DimDef(DimName(names_.fresh("rows")));
+    const DimDef rows =
+        input_.type.dims ? input_.type.dims->front() : DimDef(DimName(names_.fresh("rows")));
     std::vector<ValueDef> columns;
     for (const TableColumn& column : plan_->columns) {
       ValueDef one;

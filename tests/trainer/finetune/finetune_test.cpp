@@ -35,7 +35,8 @@ std::vector<std::byte> linear(std::int64_t inputs, std::int64_t outputs, bool is
     return builder.initializer(
         name, is_trained ? random_floats(shape, 1, -1, 1) : Tensor(DType::float32, shape));
   };
-  const std::string h = builder.node("Relu", {builder.node("MatMul", {x, weight("w1", {inputs, 8})})});
+  const std::string h =
+      builder.node("Relu", {builder.node("MatMul", {x, weight("w1", {inputs, 8})})});
   builder.node("MatMul", {h, weight("w2", {8, outputs})}, {}, "logits");
   builder.output("logits", DType::float32, {"N", outputs});
   return builder.bytes();
@@ -61,9 +62,8 @@ TEST_CASE("a table of numbers is learned and served in the units of the file") {
   CHECK(report.validation_rows == 40);
   CHECK(report.evaluation.metrics["r2"] > 0.9);
   CHECK(report.assumed.size() <= 5);
-  CHECK_THAT(joined(report.assumed),
-             Contains("target 'price': a number") && Contains("loss mse") &&
-                 Contains("a new mlp") && Contains("20 % of the rows"));
+  CHECK_THAT(joined(report.assumed), Contains("target 'price': a number") && Contains("loss mse") &&
+                                         Contains("a new mlp") && Contains("20 % of the rows"));
   CHECK(served(report.output, folder / "prices.csv", {"r2"}).metrics["r2"] > 0.9);
 }
 
@@ -171,8 +171,9 @@ TEST_CASE("weights decide on scales and rate") {
   options.epochs = 1;
   CHECK_THAT(joined(finetune(linear(2, 2, true), folder / "flowers.csv", options).assumed),
              Contains("numbers as they are") && Contains("0.0003 (trained weights)"));
-  CHECK_THAT(joined(finetune(linear(2, 2, false), folder / "flowers.csv", options).assumed),
-             Contains("mean and deviation of each column") && Contains("0.002 (untrained weights)"));
+  CHECK_THAT(
+      joined(finetune(linear(2, 2, false), folder / "flowers.csv", options).assumed),
+      Contains("mean and deviation of each column") && Contains("0.002 (untrained weights)"));
 }
 
 TEST_CASE("a network that finetune trained is tuned further with its own scales and classes") {

@@ -46,8 +46,7 @@ struct Pairs {
 Pairs pairs_in(const fs::path& folder, bool reads_masks) {
   const auto images = pictures_in(folder / images_name);
   if (images.empty()) {
-    fail(ErrorCode::mismatch, "folder ", quoted((folder / images_name).string()),
-         " has no images");
+    fail(ErrorCode::mismatch, "folder ", quoted((folder / images_name).string()), " has no images");
   }
   Pairs pairs;
   pairs.images.add_folder((folder / images_name).string());
@@ -88,8 +87,8 @@ Dataset::Part part_of(Pairs pairs, const MaskClasses& classes, const DatasetOpti
       image_files.open(image_files.column, std::move(pairs.images), options), options.cache_bytes));
   if (!has_masks) return part;
   part.target = "mask";
-  part.columns.push_back(cached_rows(
-      mask_column("mask", std::move(pairs.masks), classes, options), options.cache_bytes));
+  part.columns.push_back(cached_rows(mask_column("mask", std::move(pairs.masks), classes, options),
+                                     options.cache_bytes));
   for (std::int64_t i = 0; i < classes.count; ++i) part.classes.push_back(std::to_string(i));
   return part;
 }

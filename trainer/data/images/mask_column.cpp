@@ -119,7 +119,8 @@ class MaskColumn final : public Column {
     const auto width = static_cast<double>(shape[1]);
     double by_row = height / static_cast<double>(size.height);
     double by_column = width / static_cast<double>(size.width);
-    if (fit_ == ImageFit::crop && !resizes_as_model()) by_row = by_column = std::min(by_row, by_column);
+    if (fit_ == ImageFit::crop && !resizes_as_model())
+      by_row = by_column = std::min(by_row, by_column);
     const double top = (height - by_row * static_cast<double>(size.height)) / 2;
     const double left = (width - by_column * static_cast<double>(size.width)) / 2;
     const auto position = [](double start, double scale, std::int64_t i, std::int64_t count) {
@@ -130,8 +131,7 @@ class MaskColumn final : public Column {
       const std::int64_t from_y = position(top, by_row, y, shape[0]);
       for (std::int64_t x = 0; x < size.width; ++x) {
         const std::int64_t from_x = position(left, by_column, x, shape[1]);
-        row.push_back(
-            class_of(pixels[static_cast<std::size_t>(3 * (from_y * shape[1] + from_x))]));
+        row.push_back(class_of(pixels[static_cast<std::size_t>(3 * (from_y * shape[1] + from_x))]));
       }
     }
   }

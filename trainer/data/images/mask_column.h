@@ -11,7 +11,7 @@ namespace ondine::data {
 
 // What grey values stand for.
 struct MaskClasses {
-  std::int64_t count = 0;    // grey values are classes from 0 to count - 1
+  std::int64_t count = 0;           // grey values are classes from 0 to count - 1
   bool is_black_and_white = false;  // 255 is class 1
   bool ignores_white = false;       // 255 does not count
 };
