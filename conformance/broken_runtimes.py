@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Runs runtimes that each get one thing wrong; the case meant for it must fail. Needs onnx.
 
 broken_runtimes.py            each with the cases that are meant for it

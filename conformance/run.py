@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Runs the training conformance cases with a program that follows README.md.
 
 conformance/run.py --command './my_runner {case} {results}'

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Shows that the suite notices mistakes: for every case the right results pass, and each result
-    that
-is wrong in one place fails."""
+that is wrong in one place, or wholly zero, fails. Also bounds the size of the suite."""
 
 import copy
 import itertools
@@ -14,6 +14,8 @@ from suite import cases, judge, statistics
 from suite.tensors import FLOATING, Tensor
 
 HERE = Path(__file__).resolve().parent
+RESIDUE = 1e-14  # smaller values are what rounding leaves of zero
+LARGEST = 1_500_000  # bytes of all files of cases/
 
 
 class Given:
@@ -92,6 +94,9 @@ def wrong_tensors(tensor, case):
                 float("inf") if tensor.values[place] != tensor.values[place] else float("nan")
             )
             yield f"element {place} no number", wrong
+    sizes = [abs(value) for value in tensor.values] if tensor.type in FLOATING else []
+    if any(RESIDUE < one < float("inf") for one in sizes):
+        yield "zeros", Tensor(tensor.name, tensor.type, tensor.dims, [0.0] * len(tensor.values))
     yield "dims", Tensor(tensor.name, tensor.type, (*tensor.dims, 1), tensor.values)
     other = "double" if tensor.type == "float" else "float"
     yield "type", Tensor(tensor.name, other, tensor.dims, tensor.values)
@@ -158,7 +163,8 @@ def check_case(case, source):
 def programs_that_fail():
     """Programs that write nothing, or do not end well, pass no case."""
     folder = str(HERE / "cases" / "bindings")
-    for command in ("true", "false", f"{sys.executable} -c 'import time; time.sleep(9)'"):
+    programs = "true", "false", f"{sys.executable} -c 'import time; time.sleep(9)'"
+    for command in (f"{one} {{case}} {{results}}" for one in programs):
         done = subprocess.run(
             [
                 sys.executable,
@@ -173,14 +179,16 @@ def programs_that_fail():
             text=True,
             check=False,
         )
-        last = done.stdout.splitlines()[-1]
-        if done.returncode == 0 or not last.startswith("0 passed"):
-            yield f"the program '{command}': {last}"
+        if done.returncode == 0 or ": 0 passed" not in done.stdout:
+            yield f"the program '{command}': {done.stdout[-500:]}{done.stderr[-500:]}"
 
 
 def main():
     source, total = random.Random(1), 0
     findings = list(programs_that_fail())
+    size = sum(one.stat().st_size for one in (HERE / "cases").rglob("*") if one.is_file())
+    if size > LARGEST:
+        findings.append(f"cases/ has {size} bytes, more than {LARGEST}")
     found = cases.read_cases()
     for case in found:
         wrong, count = check_case(case, source)

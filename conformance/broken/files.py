@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Right results written wrongly to the files of a runner."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The methods of a training model done wrongly: state, initialization, steps, inference."""
 
 import numpy as np

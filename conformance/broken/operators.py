@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Gradient and the optimizers computed wrongly."""
 
 import numpy as np

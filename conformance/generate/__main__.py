@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Makes cases/ and checks that the standard still says what sentences.txt says.
 
 cd conformance && python -m generate            writes all cases and SENTENCES.md

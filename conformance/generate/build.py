@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Describes a case: a model with training information and the calls to make."""
 
 import copy

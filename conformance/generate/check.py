@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Computes what a case expects in two ways and compares them."""
 
 import numpy as np

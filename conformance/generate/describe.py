@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a case needs and rests on: operators, types, profile and readings of the text."""
 
 from onnx import AttributeProto, TensorProto, defs

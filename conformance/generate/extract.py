@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Takes the text on training out of the standard and splits it into sentences."""
 
 import re

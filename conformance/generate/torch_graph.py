@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Evaluates graphs in PyTorch, in double precision, with Gradient by automatic differentiation."""
 
 import numpy as np

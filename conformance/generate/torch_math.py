@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Element-wise operators, reductions and matrix products in PyTorch."""
 
 import torch

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Layers, losses and optimizers in PyTorch."""
 
 import torch

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The methods of a training model, computed in PyTorch; shares no code with reference/."""
 
 import onnx

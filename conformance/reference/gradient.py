@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operator Gradient by central differences."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The same model computing in double precision."""
 
 import numpy as np

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """runner.py CASE RESULTS [CASE RESULTS]...: runs conformance cases with the reference runtime.
 
 A case that it cannot run gets no report, and the exit code is then 1.

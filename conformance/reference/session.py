@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A training model: state, initialization, training steps and inference."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The rules on training information that a model can break."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Cases as they lie on disk."""
 
 import json
@@ -45,7 +46,8 @@ class Case:
 
     def needs(self):
         """Names of the operators and element types without which a runtime may skip the case."""
-        return {*self.plan["operators"], *self.plan["types"]}
+        operators = [one.rpartition(".")[2] for one in self.plan["operators"]]
+        return {*operators, *self.plan["types"]}
 
 
 def read_case(folder):

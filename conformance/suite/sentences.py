@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The sentences of the standard on training and the cases that test them (sentences.txt)."""
 
 from collections import namedtuple

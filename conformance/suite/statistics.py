@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Judges random tensors. A correct runtime fails one test with a probability of at most 1e-9.
 
 The distribution function of the sample is compared with the expected one by the inequality of

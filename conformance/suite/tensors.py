@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads and writes serialized TensorProto messages without any package."""
 
 import math

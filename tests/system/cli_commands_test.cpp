@@ -152,26 +152,26 @@ TEST_CASE("files that are no models are refused by name") {
 
 TEST_CASE("replay writes what the calls of a case give") {
   const Workshop shop;
-  std::filesystem::create_directories(shop / "case/test_data_set_1");
+  std::filesystem::create_directories(shop / "case/call_1");
   std::filesystem::copy_file(shop / "net.onnx", shop / "case/model.onnx");
-  save_value(shop / "case/test_data_set_1/input_0.pb", {"x", Tensor(DType::float32, {2, 4})});
+  save_value(shop / "case/call_1/input_0.pb", {"x", Tensor(DType::float32, {2, 4})});
   const std::string load = R"({"call": "load", "state": []})";
   const std::string infer = R"({"call": "infer", "outputs": ["logits"], "state": []})";
   shop.write("case/case.json", R"({"calls": [)" + load + ", " + infer + "]}");
   shop.succeed("replay case results");
-  const NamedValue output = load_value(shop / "results/test_data_set_1/output_0.pb", "");
+  const NamedValue output = load_value(shop / "results/call_1/output_0.pb", "");
   CHECK(output.first == "logits");
   CHECK(output.second.tensor().shape() == Shape{2, 3});
   CHECK_THAT(shop.read("results/report.json"), Catch::Contains("\"done\""));
 
-  save_value(shop / "case/test_data_set_1/input_0.pb", {"x", Tensor(DType::float32, {2, 5})});
+  save_value(shop / "case/call_1/input_0.pb", {"x", Tensor(DType::float32, {2, 5})});
   shop.succeed("replay case refused");
   CHECK_THAT(shop.read("refused/report.json"),
              Catch::Contains("\"refused\"") && Catch::Contains("\"call\": 1"));
 
   shop.write("case/case.json", R"({"calls": [)" + infer + "]}");
   shop.refuse("replay case none", "'load'");
-  shop.refuse("replay case/test_data_set_1 none", "case.json");
+  shop.refuse("replay case/call_1 none", "case.json");
   CHECK_FALSE(std::filesystem::exists(shop / "none"));
 }
 

@@ -85,12 +85,12 @@ TEST_CASE("conformance cases take operator sets") {
   shop.write("case/case.json",
              R"({"calls": [{"call": "load", "state": []},
                            {"call": "infer", "outputs": ["y"], "state": []}]})");
-  std::filesystem::rename(shop / "case/test_data_set_0", shop / "case/test_data_set_1");
+  std::filesystem::rename(shop / "case/test_data_set_0", shop / "case/call_1");
   shop.succeed("replay case results");
   CHECK_THAT(shop.read("results/report.json"), Catch::Contains("unsupported"));
   shop.succeed("replay case results" + sets);
   CHECK_THAT(shop.read("results/report.json"), Catch::Contains("\"status\": \"done\""));
-  CHECK(load_value(shop / "results/test_data_set_1/output_0.pb", "")
+  CHECK(load_value(shop / "results/call_1/output_0.pb", "")
             .second.tensor()
             .identical(Tensor::of<float>({1, 2}, {4, -8})));
 }

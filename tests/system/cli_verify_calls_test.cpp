@@ -144,12 +144,12 @@ TEST_CASE("replay writes outputs and state of each call in its order") {
     fs::create_directories(shop / ("case/" + set));
     save_value(shop / ("case/" + set) / file, value);
   };
-  input("test_data_set_2", "input_0.pb", {"x", line_x()});
-  input("test_data_set_2", "input_1.pb", {"t", line_t()});
-  input("test_data_set_3", "input_0.pb", {"x", line_x()});
+  input("call_2", "input_0.pb", {"x", line_x()});
+  input("call_2", "input_1.pb", {"t", line_t()});
+  input("call_3", "input_0.pb", {"x", line_x()});
   shop.succeed("replay case results");
   const auto w = [&](int call) {
-    const std::string file = "results/test_data_set_" + std::to_string(call) + "/state_0.pb";
+    const std::string file = "results/call_" + std::to_string(call) + "/state_0.pb";
     const NamedValue found = load_value(shop / file, "");
     CHECK(found.first == "w");
     return found.second.tensor();
@@ -158,8 +158,14 @@ TEST_CASE("replay writes outputs and state of each call in its order") {
   CHECK(w(1).identical(Tensor::of<float>({2, 1}, {5, 6})));
   CHECK_FALSE(w(2).identical(w(1)));
   CHECK(w(3).identical(w(2)));
-  CHECK(load_value(shop / "results/test_data_set_2/output_0.pb", "").first == "loss");
-  CHECK_FALSE(fs::exists(shop / "results/test_data_set_3/output_0.pb"));
+  CHECK(load_value(shop / "results/call_2/output_0.pb", "").first == "loss");
+  CHECK_FALSE(fs::exists(shop / "results/call_3/output_0.pb"));
+  const Tensor trained = w(2);
+  const std::string iterate = R"({"call": "iterate", "algorithms": [0], )" + state;
+  shop.write("case/case.json", R"({"calls": [{"call": "load", )" + state +
+                                   R"(, {"call": "initialize", )" + state + ", " + iterate + "]}");
+  shop.succeed("replay case results");
+  CHECK(w(2).identical(trained));
   shop.write("case/case.json", R"({"calls": [{"call": "load", )" + state +
                                    R"(, {"call": "guess", "outputs": [], )" + state + "]}");
   shop.refuse("replay case results", "unknown call 'guess'");

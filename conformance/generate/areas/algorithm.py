@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The training step: combination of graphs, what is evaluated, several algorithms."""
 
 import numpy as np

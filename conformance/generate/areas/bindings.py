@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Update bindings: keys, values and what is assigned."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operator Gradient: names, inputs, outputs, intermediate tensors, other values, higher orders."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Gradient within bodies and functions; it names what is visible there."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operator Gradient: higher orders, and through bodies and functions."""
 
 import numpy as np

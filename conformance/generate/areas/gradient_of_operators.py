@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Gradient through the operators of the standard, one at a time."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Inference of a training model."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The initialization method: graphs, bindings, order and reset."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Models that break a rule on training information; a runtime must refuse them."""
 
 import numpy as np

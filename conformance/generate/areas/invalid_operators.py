@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Nodes of the training domain that break a rule; a runtime must refuse them."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operators Adam, Adagrad and Momentum against their pseudo code, written out in numpy as well."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Random initialization, judged by statistics."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Learning rates that an algorithm computes from a count of its steps, by ordinary nodes."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Several algorithms in one model, and bodies and functions in algorithms."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """State variables: which initializers they are, what they start with, of which types."""
 
 import ml_dtypes

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whole training loops: networks, losses and optimizers together, a few steps each."""
 
 import numpy as np

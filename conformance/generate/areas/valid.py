@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The valid models from which those of `invalid` differ in one place; they must run."""
 
 from generate.areas import invalid, invalid_operators
