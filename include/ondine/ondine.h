@@ -36,6 +36,7 @@
 #include <ondine/results.h>
 #include <ondine/schedule.h>
 #include <ondine/shape.h>
+#include <ondine/table.h>
 #include <ondine/tensor.h>
 #include <ondine/text.h>
 #include <ondine/trainer.h>

@@ -1,11 +1,14 @@
 #include "graph/training/preprocess/table.h"
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 #include <numeric>
 #include <set>
 
 #include "core/message.h"
+#include "core/random.h"
+#include "core/scalar.h"
 #include "graph/contract/opsets.h"
 #include "graph/record/record.h"
 #include "graph/training/prepare/writer.h"
@@ -24,6 +27,17 @@ std::int64_t width_of(const TableColumn& column) {
   if (column.kind == Kind::number) return 1;
   return column.kind == Kind::one_hot ? static_cast<std::int64_t>(column.values.size())
                                       : column.size;
+}
+
+// Of the standard normal distribution, as initialization draws embeddings.
+Tensor drawn(const Shape& shape, DType dtype, const RandomKey& key) {
+  Tensor result(dtype, shape);
+  const std::size_t width = size_of(dtype);
+  auto* to = static_cast<std::byte*>(result.mutable_data());
+  for (std::uint64_t i = 0; i < static_cast<std::uint64_t>(shape.size()); ++i) {
+    std::memcpy(to + i * width, scalar_tensor(normal_at(key, i), dtype).data(), width);
+  }
+  return result;
 }
 
 class TableWriter {
@@ -197,8 +211,10 @@ class TableWriter {
           writer_.node("Equal", {code, vector("preprocess.codes", all)}, "preprocess.hit");
       return writer_.cast(hit, input_.type.dtype, "preprocess.one_hot");
     }
+    const auto stream = static_cast<std::uint32_t>(embeddings_.size());
     embeddings_.push_back(writer_.initializer(
-        column.name + ".embedding", Tensor(input_.type.dtype, Shape{count + 1, column.size})));
+        column.name + ".embedding",
+        drawn(Shape{count + 1, column.size}, input_.type.dtype, RandomKey{.stream = stream})));
     const std::string rows =
         writer_.node("Gather", {embeddings_.back(), code}, column.name + ".row");
     return writer_.node("Flatten", {rows}, column.name + ".vector", {{"axis", std::int64_t{1}}});

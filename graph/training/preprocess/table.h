@@ -11,7 +11,7 @@
 namespace ondine::graph {
 
 // Replaces an input of the main graph by one for each column and records the plan. Returns the new
-// parameters, whose elements are 0. Errors as PrepareOptions::table; the model is unspecified then.
+// parameters. Errors as PrepareOptions::table; the model is unspecified then.
 std::vector<std::string> write_table(ModelDef& model, const TablePlan& plan);
 
 }  // namespace ondine::graph
