@@ -38,7 +38,7 @@ struct Product {
   bool run(const Catalogue* catalogue = &products()) {
     PassContext context;
     context.catalogue = catalogue;
-    return absorb_transposes.run(graph, context);
+    return run_pass(graph, absorb_transposes, context);
   }
   const Node& last() const { return graph.nodes.back(); }
   std::int64_t flag(const char* name) const { return NodeView(last()).attr_int(name, 0); }
