@@ -2,27 +2,10 @@
 
 #include <map>
 
-#include "ondine/settings.h"
-
 namespace ondine::cli {
 
 DatasetOptions plain_dataset_options(const DataOptions& options) {
-  DatasetOptions result;
-  result.layout = options.layout;
-  result.image_fit = options.image_fit;
-  if (!options.image_size.empty()) {
-    result.image_size = parse_size(options.image_size, "--image-size");
-  }
-  result.target = options.target;
-  if (options.fill) result.fill = static_cast<double>(*options.fill);
-  result.skip_broken = options.skip_broken;
-  result.outside_files = options.outside_files;
-  result.text.column = options.text_column;
-  result.text.length = static_cast<std::int64_t>(options.text_length);
-  if (!options.tokenizer.empty()) result.text.encoding = TextEncoding::open(options.tokenizer);
-  result.audio = options.audio;
-  result.audio.resample = !options.no_resample;
-  if (options.cache_bytes != 0) result.cache_bytes = options.cache_bytes;
+  DatasetOptions result = ondine::dataset_options(options.values, OptionSpelling::dashes);
   if (options.deadline != nullptr) result.deadline = *options.deadline;
   return result;
 }

@@ -10,10 +10,7 @@
 #include "ondine/command.h"
 #include "ondine/common.h"
 #include "ondine/data_choices.h"
-#include "ondine/settings.h"
-#include "ondine/train/duration.h"
 #include "ondine/train/interrupt.h"
-#include "ondine/train/metric_names.h"
 #include "ondine/train/progress.h"
 
 namespace ondine::cli {
@@ -25,14 +22,8 @@ struct Options {
   DataOptions data;
   std::vector<std::string> validation_data;
   std::optional<float> validation_split;
-  std::vector<std::string> map;
-  std::vector<std::string> preprocess;
-  std::vector<std::string> metrics;
-  std::string augment;
-  std::string max_time;
-  std::string checkpoint;
-  std::string log_dir;
-  std::string report;
+  OptionValues preprocess;
+  OptionValues training;  // of the table
   bool quiet = false;
   FinetuneOptions tune;
 };
@@ -52,11 +43,7 @@ void add_choices(Command command, Options& options) {
                                                                    {"audio", NetworkKind::audio}};
   command.choice("--network", &tune.network, networks,
                  "Without MODEL: kind of the new network; the data decide if absent");
-  command
-      .option("--preprocess", &options.preprocess,
-              "As of prepare; if absent what the model says, else scales of the training rows or "
-              "of ImageNet")
-      .one_each();
+  command.table(OptionGroup::prepare, options.preprocess, {"preprocess"});
   command.option("--epochs", &tune.epochs, "Passes over the data at most").positive();
   command.option("--batch-size", &tune.batch_size, "Rows per step").positive();
   command.option("--learning-rate", &tune.learning_rate, "Learning rate");
@@ -72,31 +59,15 @@ void add_choices(Command command, Options& options) {
 
 void add_running(Command command, Options& options) {
   FinetuneOptions& tune = options.tune;
-  command.option("--augment", &options.augment, "Random changes of training rows, as of train");
-  command.option("--map", &options.map, "INPUT=ARRAY, for arrays named differently from the input");
-  command
-      .option("--metrics", &options.metrics,
-              "NAME,NAME,... of the validation; the targets decide if absent")
-      .one_each();
+  command.table(OptionGroup::train, options.training,
+                {"augment", "map", "metrics", "max-time", "checkpoint", "resume", "overwrite",
+                 "log-dir", "report"});
   command.option("--freeze", &tune.prepare.freeze,
                  "Do not train parameters that match this pattern");
   command.option("--last-layers", &tune.prepare.last_layers, "Train only the last N layers");
-  command.option("--max-time", &options.max_time, "Stop after this time: 90s, 10m, 1.5h");
-  Option checkpoint = command.option("--checkpoint", &options.checkpoint,
-                                     "Saved after each epoch and when stopped");
-  Option resume = command.option("--resume", &tune.trainer.resume, "Continue from the checkpoint");
-  resume.needs(checkpoint);
-  command
-      .option("--overwrite", &tune.trainer.overwrite,
-              "Replace an existing checkpoint, and records in --log-dir")
-      .excludes(resume);
-  command.option("--log-dir", &options.log_dir,
-                 "Folder for TensorBoard event files, steps.csv, epochs.csv and log.jsonl");
-  command.option("--report", &options.report,
-                 "Page of HTML with curves, worst errors and summary, written at the end");
   command.option("--quiet", &options.quiet, "Print errors and warnings only");
   add_load_options(command, tune.load);
-  command.option("--seed", &tune.load.seed, "Seed of weights, split and order");
+  add_seed(command, tune.load);
 }
 
 FinetuneOptions completed(const Options& options) {
@@ -108,21 +79,11 @@ FinetuneOptions completed(const Options& options) {
     tune.validation_split = static_cast<double>(*options.validation_split);
   }
   if (!options.preprocess.empty()) {
-    tune.preprocess.emplace();
-    for (const std::string& text : options.preprocess) {
-      tune.preprocess->push_back(parse_preprocess(text));
-    }
+    OptionValues values = options.preprocess;
+    values.emplace_back("loss", "mse");  // which the options of prepare need
+    tune.preprocess = prepare_options(values, OptionSpelling::dashes).preprocess;
   }
-  TrainerOptions& trainer = tune.trainer;
-  trainer.metrics = split_names(options.metrics);
-  trainer.map = parse_map(options.map, {});
-  if (!options.augment.empty()) trainer.augmentation = parse_augmentation(options.augment);
-  if (!options.max_time.empty()) {
-    trainer.max_time = parse_duration(options.max_time, "--max-time");
-  }
-  trainer.checkpoint = options.checkpoint;
-  trainer.log_dir = options.log_dir;
-  trainer.report = options.report;
+  tune.trainer = trainer_options(options.training, {}, OptionSpelling::dashes);
   return tune;
 }
 
@@ -145,10 +106,10 @@ void watch(FinetuneOptions& tune, Progress& progress) {
   };
 }
 
-int interrupted(const Options& options) {
+int interrupted(const TrainerOptions& trainer) {
   std::cerr << "ondine: interrupted; nothing was exported";
-  if (!options.checkpoint.empty()) {
-    std::cerr << "; saved to '" << options.checkpoint << "', go on with --resume";
+  if (!trainer.checkpoint.empty()) {
+    std::cerr << "; saved to '" << trainer.checkpoint.string() << "', go on with --resume";
   }
   std::cerr << '\n';
   return InterruptGuard::exit_code();
@@ -165,15 +126,16 @@ int run(const Options& options) {
       options.model.empty() ? FinetuneModel() : FinetuneModel(options.model);
   const FinetuneReport report = finetune(model, to_paths(options.data.data), tune);
   for (const std::string& note : report.notes) std::cerr << "note: " << printable(note) << '\n';
-  if (report.fit.reason == StopReason::requested) return interrupted(options);
+  if (report.fit.reason == StopReason::requested) return interrupted(tune.trainer);
   std::ostringstream text;
   text << report.fit;
   progress.line(text.str());
   text.str("");
   text << report;
   progress.line(text.str());
-  if (!options.report.empty()) progress.line("report: " + options.report);
-  if (!options.checkpoint.empty()) progress.line("checkpoint: " + options.checkpoint);
+  const TrainerOptions& trainer = tune.trainer;
+  if (!trainer.report.empty()) progress.line("report: " + trainer.report.string());
+  if (!trainer.checkpoint.empty()) progress.line("checkpoint: " + trainer.checkpoint.string());
   return 0;
 }
 
@@ -188,11 +150,12 @@ void add_finetune(Parser& parser) {
       "  ondine finetune net.onnx --data texts.jsonl --epochs 3 --learning-rate 0.001 -o t.onnx\n");
   command.option("MODEL", &options->model,
                  "Inference model; if absent a new network (see the command new)");
+  options->data.cache_bytes = {};
   add_data_options(command, options->data, options->tune.load.deadline);
   command.option("-o,--output", &options->output, "Tuned inference model to write").required();
   add_choices(command, *options);
   add_running(command, *options);
-  command.takes_job_file();
+  command.takes_job_file("finetune");
   command.runs([options] { return run(*options); });
 }
 

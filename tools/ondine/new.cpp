@@ -18,7 +18,7 @@ struct Options {
   std::string kind;
   std::string output;
   DataOptions data;
-  std::optional<std::chrono::milliseconds> deadline;
+  LoadOptions load;  // its deadline
   NetworkOptions network;
 };
 
@@ -51,11 +51,11 @@ void add_new(Parser& parser) {
                  "  ondine new cnn --data photos/ -o net.onnx\n"
                  "  ondine new mlp --data table.csv --target price -o net.onnx --seed 1\n");
   command.option("KIND", &options->kind, "mlp, cnn, unet, text or audio").required();
-  add_data_options(command, options->data, options->deadline);
+  add_data_options(command, options->data, options->load.deadline);
   add_target_kind(command, options->network.targets);
   command.option("--seed", &options->network.seed, "Seed of the weights");
   command.option("-o,--output", &options->output, "Inference model to write").required();
-  add_deadline(command, options->deadline);
+  add_deadline(command, options->load);
   command.runs([options] { return run(*options); });
 }
 
