@@ -20,6 +20,9 @@ std::string refusal(OptionGroup group, const OptionValues& values,
       case OptionGroup::data:
         dataset_options(values, spelling);
         break;
+      case OptionGroup::table:
+        table_options(values, spelling);
+        break;
       case OptionGroup::prepare:
         prepare_options(values, spelling);
         break;
