@@ -26,7 +26,7 @@ struct RawTable {
 };
 
 // What takes the place of missing values.
-enum class FillStatistic : std::uint8_t { mean, median };  // of the training rows
+enum class FillStatistic : std::uint8_t { mean, median };            // of the training rows
 using TableFill = std::variant<FillStatistic, double, std::string>;  // or a number, or a category
 
 // What is to be computed of the training rows.
@@ -75,9 +75,9 @@ struct TableColumn {
 struct TablePlan {
   std::string input;  // see TableOptions
   std::vector<TableColumn> columns;
-  std::string target;           // column of the data; empty: none
-  std::uint64_t rows = 0;       // that it was computed from
-  std::string fingerprint;      // of these rows
+  std::string target;                   // column of the data; empty: none
+  std::uint64_t rows = 0;               // that it was computed from
+  std::string fingerprint;              // of these rows
   std::vector<std::string> notes = {};  // what a person should know
 
   friend bool operator==(const TablePlan&, const TablePlan&) = default;

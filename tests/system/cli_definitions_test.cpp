@@ -167,7 +167,8 @@ TEST_CASE("arguments that contradict each other or lack another are wrong usage"
        "--class-weights needs numbers with commas between them, "
        "or balanced; found 1,b"},
       {prepare + "--class-weights balanced", "--class-weights balanced needs --data"},
-      {prepare + "--data data", "prepare reads --data for --class-weights balanced, --one-hot, "
+      {prepare + "--data data",
+       "prepare reads --data for --class-weights balanced, --one-hot, "
        "--embed, --standardize and --impute only"},
       {prepare + "--one-hot a", "--one-hot, --embed, --standardize and --impute need --data"},
       {prepare + "--table-input x", "--table-input"},

@@ -22,7 +22,7 @@ struct Table {
   std::vector<std::string> features;  // names of columns
   std::vector<std::string> unread;
   std::uint64_t rows = 0;
-  std::vector<double> numbers;  // rows x features that are no categories
+  std::vector<double> numbers;                  // rows x features that are no categories
   std::vector<bool> are_categories;             // one for each feature
   std::vector<std::vector<std::string>> texts;  // of each category, the rows
   Targets targets;
@@ -93,8 +93,7 @@ class TableReader {
   }
 
   bool may_miss(const std::string& column) const {
-    return options_.raw &&
-           (options_.raw->all_fillable || contains(options_.raw->fillable, column));
+    return options_.raw && (options_.raw->all_fillable || contains(options_.raw->fillable, column));
   }
 
   double number(const std::string& text, std::uint64_t line, const std::string& column) const {

@@ -55,7 +55,8 @@ class Planner {
 
   TablePlan plan() {
     if (!part_.raw || !part_.table || data_.rows() == 0) {
-      fail(ErrorCode::mismatch, "the columns of a table are needed, opened with raw_table(options)");
+      fail(ErrorCode::mismatch,
+           "the columns of a table are needed, opened with raw_table(options)");
     }
     if (part_.raw->categories != raw_table(options_).categories) {
       fail(ErrorCode::mismatch, "the table was opened for other categories than the options name");
@@ -178,7 +179,8 @@ class Planner {
       fail(ErrorCode::mismatch, "the numbers of column ", quoted(column.name),
            " are too large for a mean and a deviation");
     }
-    if (std::all_of(numbers.begin(), numbers.end(), [&](double one) { return one == numbers[0]; })) {
+    if (std::all_of(numbers.begin(), numbers.end(),
+                    [&](double one) { return one == numbers[0]; })) {
       column.mean = numbers[0];
       notes_.push_back(cat("column ", quoted(column.name), " is constant; it becomes 0"));
     } else {
@@ -205,8 +207,8 @@ class Planner {
       fail(ErrorCode::mismatch, "column ", quoted(column.name),
            " has no number in the training rows, so that it has no mean or median");
     }
-    column.fill = std::get<FillStatistic>(*fill) == FillStatistic::mean ? mean_of(known)
-                                                                        : median_of(known);
+    column.fill =
+        std::get<FillStatistic>(*fill) == FillStatistic::mean ? mean_of(known) : median_of(known);
   }
 
   const Dataset& data_;

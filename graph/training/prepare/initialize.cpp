@@ -277,8 +277,7 @@ ChosenInit choose_init(const ModelDef& model, const ParameterChoice& parameters,
 
 void write_initialization(GraphWriter& writer, const ModelDef& model,
                           const std::vector<const InitializerDef*>& trained, WeightInit init,
-                          const Masters& masters, Properties& bindings,
-                          const Fresh& fresh) {
+                          const Masters& masters, Properties& bindings, const Fresh& fresh) {
   const auto bind = [&](const std::string& variable, const std::string& value, DType dtype,
                         const Shape& shape) {
     writer.output(value, dtype, to_dim_defs(shape));

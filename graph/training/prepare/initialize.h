@@ -36,7 +36,6 @@ bool multiplies_data(const GraphDef& graph, std::span<const FunctionDef> functio
 // graph stays empty when there is nothing to draw.
 void write_initialization(GraphWriter& writer, const ModelDef& model,
                           const std::vector<const InitializerDef*>& trained, WeightInit init,
-                          const Masters& masters, Properties& bindings,
-                          const Fresh& fresh = {});
+                          const Masters& masters, Properties& bindings, const Fresh& fresh = {});
 
 }  // namespace ondine::graph

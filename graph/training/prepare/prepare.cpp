@@ -204,8 +204,8 @@ ChosenInit write_initial_values(const ModelDef& model, TrainingInfoDef& info, Na
   GraphDef initialization;
   initialization.name = names.fresh("initialization");
   GraphWriter writer(initialization, names, imported(model, ""));
-  const ChosenInit init =
-      asked == WeightInit::automatic ? choose_init(model, parameters, fresh) : ChosenInit{asked, {}};
+  const ChosenInit init = asked == WeightInit::automatic ? choose_init(model, parameters, fresh)
+                                                         : ChosenInit{asked, {}};
   write_initialization(writer, model, parameters.trained, init.init, masters,
                        info.initialization_binding, fresh);
   write_weight_scales(writer, model.graph, quantized, info.initialization_binding);

@@ -29,8 +29,8 @@ Layout layout_of(const ValueDef& input) {
   if (is_channels(3)) return Layout::nhwc;
   if (size_of_dim(input, 1) && !size_of_dim(input, 3)) return Layout::nchw;
   if (size_of_dim(input, 3) && !size_of_dim(input, 1)) return Layout::nhwc;
-  fail(ErrorCode::mismatch, "preprocessing needs to know which axis of input ", describe_input(input),
-       " has the channels: axis 1 or 3 must have size 1 or 3");
+  fail(ErrorCode::mismatch, "preprocessing needs to know which axis of input ",
+       describe_input(input), " has the channels: axis 1 or 3 must have size 1 or 3");
 }
 
 std::vector<std::int64_t> permutation(Layout from, Layout to) {
@@ -110,8 +110,8 @@ class PreprocessWriter {
     const auto channels = size_of_dim(*input_, channel_axis());
     if (channels == static_cast<std::int64_t>(numbers.size())) return;
     fail(ErrorCode::mismatch, "the ", what, " has ", numbers.size(), " numbers, input ",
-         describe_input(*input_), " has ", channels ? std::to_string(*channels) : "an unknown number of",
-         " channels");
+         describe_input(*input_), " has ",
+         channels ? std::to_string(*channels) : "an unknown number of", " channels");
   }
 
   void check_size(ImageSize size) const {

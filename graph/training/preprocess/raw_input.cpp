@@ -33,7 +33,9 @@ std::optional<std::int64_t> size_of_dim(const ValueDef& input, std::size_t axis)
   return size == nullptr ? std::nullopt : std::optional(*size);
 }
 
-bool is_image_input(const ValueDef& input) { return input.type.dims && input.type.dims->size() == 4; }
+bool is_image_input(const ValueDef& input) {
+  return input.type.dims && input.type.dims->size() == 4;
+}
 
 ValueDef& find_raw_input(GraphDef& graph, const std::string& name) {
   std::vector<ValueDef*> found;

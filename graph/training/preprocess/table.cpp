@@ -215,7 +215,8 @@ class TableWriter {
     embeddings_.push_back(writer_.initializer(
         column.name + ".embedding",
         drawn(Shape{count + 1, column.size}, input_.type.dtype, RandomKey{.stream = stream})));
-    const std::string rows = writer_.node("Gather", {embeddings_.back(), code}, column.name + ".row");
+    const std::string rows =
+        writer_.node("Gather", {embeddings_.back(), code}, column.name + ".row");
     return writer_.node("Flatten", {rows}, column.name + ".vector", {{"axis", std::int64_t{1}}});
   }
 
@@ -234,8 +235,8 @@ class TableWriter {
     GraphDef& graph = model_->graph;
     const auto at = std::find_if(graph.inputs.begin(), graph.inputs.end(),
                                  [&](const ValueDef& one) { return one.name == input_.name; });
-    const DimDef rows = input_.type.dims ? input_.type.dims->front()
-                                         : DimDef(DimName(names_.fresh("rows")));
+    const DimDef rows =
+        input_.type.dims ? input_.type.dims->front() : DimDef(DimName(names_.fresh("rows")));
     std::vector<ValueDef> columns;
     for (const TableColumn& column : plan_->columns) {
       ValueDef one;

@@ -27,17 +27,17 @@ DataRecord full() {
   record.audio = {16000, 1.5};
   record.text = {"message", "sentencepiece", std::string("\0\xff piece", 8), 12};
   record.preprocessing = {{"x", "uint8 nhwc resize 5x7", ImageSize{5, 7}, true}};
-  record.table_plan = TablePlan{
-      .input = "x",
-      .columns = {{.name = "a", .fill = 2.5, .mean = -1e300, .deviation = 0.125},
-                  {.name = "b",
-                   .kind = TableColumn::Kind::embedding,
-                   .values = {"\xe4", "z"},
-                   .fill_value = "z",
-                   .size = 4}},
-      .target = "y",
-      .rows = 120,
-      .fingerprint = "fedcba9876543210"};
+  record.table_plan =
+      TablePlan{.input = "x",
+                .columns = {{.name = "a", .fill = 2.5, .mean = -1e300, .deviation = 0.125},
+                            {.name = "b",
+                             .kind = TableColumn::Kind::embedding,
+                             .values = {"\xe4", "z"},
+                             .fill_value = "z",
+                             .size = 4}},
+                .target = "y",
+                .rows = 120,
+                .fingerprint = "fedcba9876543210"};
   record.data = {150, "0123456789abcdef"};
   return record;
 }

@@ -65,9 +65,9 @@ TEST_CASE("a raw table has a column of numbers or texts for each feature") {
   CHECK(data.columns()[0].name == "rooms");
   CHECK(data.columns()[0].dtype == DType::float64);
   CHECK(data.columns()[1].dtype == DType::string);
-  Feeder feeder(std::vector{port("rooms", DType::float64, {-1, 1}),
-                            port("city", DType::string, {-1, 1})},
-                data);
+  Feeder feeder(
+      std::vector{port("rooms", DType::float64, {-1, 1}), port("city", DType::string, {-1, 1})},
+      data);
   const std::vector<std::uint64_t> rows{3, 1, 2};
   const auto feeds = feeder.take(rows);
   const Tensor& numbers = feeds[0].second.tensor();
@@ -144,6 +144,11 @@ TEST_CASE("what a plan cannot mean is an error that names the column") {
   refuse([](auto& one) { one.embed = {{"city", 2}}; }, "both one-hot and an embedding");
   refuse([](auto& one) { one.fill = {{"rooms", 1.0}, {"city", "Bonn"}}; }, "'Bonn'");
   refuse([](auto& one) { one.fill = {{"rooms", "many"}}; }, "'many'");
-  refuse([](auto& one) { one.one_hot = {}; one.fill = {}; }, "'Ulm' is not a number");
+  refuse(
+      [](auto& one) {
+        one.one_hot = {};
+        one.fill = {};
+      },
+      "'Ulm' is not a number");
   refuse([](auto& one) { one.fill_all = {}; }, "the number is missing");
 }

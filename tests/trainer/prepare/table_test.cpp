@@ -53,8 +53,8 @@ std::string error_of(const TablePlan& table, std::int64_t width = 7, std::int64_
 NamedValues rows() {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   return {{"x", Tensor::of<std::string>({4, 1}, std::vector<std::string>{"q", "p", "", "z"})},
-          {"color", Tensor::of<std::string>({4, 1}, std::vector<std::string>{"red", "", "blue",
-                                                                            "green"})},
+          {"color",
+           Tensor::of<std::string>({4, 1}, std::vector<std::string>{"red", "", "blue", "green"})},
           {"b", Tensor::of<double>({4, 1}, std::vector<double>{0.5, -1, 2, 3})},
           {"a", Tensor::of<double>({4, 1}, std::vector<double>{5, nan, 1, -3})}};
 }
