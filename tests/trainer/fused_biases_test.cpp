@@ -6,6 +6,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "core/message.h"
 #include "tests/support/fusions_run.h"
 #include "tests/support/random_tensor.h"
 #include "tests/support/temporary_folder.h"
