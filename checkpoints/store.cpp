@@ -37,7 +37,9 @@ LoadedCheckpoint load_checkpoint(FileSystem& files, const std::filesystem::path&
   try {
     return {load_generation(files, path.string(), expected, limits), path, ""};
   } catch (const Error& newest) {
-    if (newest.code() != ErrorCode::corrupt && newest.code() != ErrorCode::io) throw;
+    const ErrorCode code = newest.code();
+    const bool is_lost = code == ErrorCode::io || code == ErrorCode::not_found;
+    if (code != ErrorCode::corrupt && !is_lost) throw;
     try {
       return {load_generation(files, previous, expected, limits), previous, newest.what()};
     } catch (const Error& older) {

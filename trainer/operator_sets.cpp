@@ -111,7 +111,7 @@ bool is_operator_set(const std::filesystem::path& file) {
     try {
       return is_operator_set_file(file);
     } catch (const Error& error) {
-      if (error.code() != ErrorCode::io) throw;
+      if (error.code() != ErrorCode::io && error.code() != ErrorCode::not_found) throw;
       return false;
     }
   });

@@ -137,7 +137,7 @@ TEST_CASE("what a plan cannot mean is an error that names the column") {
   const auto refuse = [&](auto change, const std::string& message) {
     CHECK_THAT(tables.error_of(with(change)), Contains(message));
   };
-  refuse([](auto& one) { one.one_hot = {"town"}; }, "no feature of the table");
+  refuse([](auto& one) { one.standardize = {"town"}; }, "no feature of the table");
   refuse([](auto& one) { one.standardize = {"target"}; }, "'target'");
   refuse([](auto& one) { one.standardize = {"city"}; }, "cannot be standardized");
   refuse([](auto& one) { one.standardize = {"rooms", "rooms"}; }, "twice");

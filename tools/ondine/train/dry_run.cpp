@@ -80,7 +80,6 @@ void TrainRun::print_times(std::uint64_t rows) {
     epoch_rows = step.epoch_rows;
     return times.size() < timed_steps && !InterruptGuard::requested();
   });
-  trainer_.on_epoch([](const EpochReport&) {});
   fit();
   const std::uint64_t batch = options_.trainer.batch_size;
   if (rows == 0) rows = epoch_rows;

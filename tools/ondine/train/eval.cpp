@@ -1,6 +1,8 @@
+#include <algorithm>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include <ondine/data_record.h>
 #include <ondine/options.h>
 #include <ondine/printable.h>
 #include <ondine/trainer.h>
@@ -35,11 +37,24 @@ std::vector<PortInfo> eval_inputs(const Model& model) {
   return inputs;
 }
 
-int run(const Options& options) {
+// Texts and tables have one column of labels, which --label may name.
+void name_target(const Model& model, Options& options) {
+  const auto label = std::find_if(options.values.begin(), options.values.end(),
+                                  [](const auto& value) { return value.first == "label"; });
+  OptionValues& reading = options.data.values;
+  const bool has_target = std::any_of(reading.begin(), reading.end(),
+                                      [](const auto& value) { return value.first == "target"; });
+  if (label == options.values.end() || has_target) return;
+  if (recorded_options(model, DataUse::evaluation).target.empty()) return;
+  reading.emplace_back("target", label->second);
+}
+
+int run(Options& options) {
   Model model = Model::load(options.model, options.load);
   print_warnings(model);
   if (!options.checkpoint.empty()) take_checkpoint(model, options.checkpoint);
   if (options.averaged) take_averages(model);
+  name_target(model, options);
   const Dataset data = open_dataset(options.data.data, options.data, model, DataUse::evaluation);
   const EvaluateOptions how =
       evaluate_options(options.values, eval_inputs(model), OptionSpelling::dashes);

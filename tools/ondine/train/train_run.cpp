@@ -133,6 +133,7 @@ void TrainRun::start() {
     log_.open(options_.metrics_file, options_.trainer.resume ? std::ios::app : std::ios::trunc);
     if (!log_) throw Error(ErrorCode::io, "cannot write '" + options_.metrics_file + "'");
   }
+  if (options_.dry_run) return;
   keep_job();
   trainer_.on_step([this](const StepReport& step) {
     rows_ = step.epoch_rows;
