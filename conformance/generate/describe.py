@@ -158,9 +158,6 @@ def readings(case):
     shared = [a for i, a in enumerate(algorithms) for b in algorithms[:i] if names_of(a) & names_of(b)]
     if shared:
         found.add("names-of-two-algorithms")
-    keys = [one.key for info in model.training_info for one in info.update_binding]
-    if len(set(keys)) < len(keys) and not case.refused:
-        found.add("bound-in-two-infos")
     for algorithm in algorithms or [None]:
         graphs = [model.graph, algorithm] if algorithm else [model.graph]
         nodes = [node for graph in graphs for node in graph.node]
