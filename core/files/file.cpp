@@ -7,7 +7,9 @@
 namespace ondine {
 
 void fail_io(std::string_view verb, std::string_view path, int error) {
-  const bool is_absent = error == ENOENT || error == ENOTDIR;
+  // What is to be written need not be there.
+  const bool reads = verb == "open" || verb == "read" || verb == "list" || verb == "map";
+  const bool is_absent = reads && (error == ENOENT || error == ENOTDIR);
   fail(is_absent ? ErrorCode::not_found : ErrorCode::io, "cannot ", verb, " ", quoted(path), ": ",
        std::generic_category().message(error));
 }
