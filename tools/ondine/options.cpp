@@ -27,6 +27,8 @@ const char* struct_of(OptionGroup group) {
       return "LoadOptions";
     case OptionGroup::data:
       return "DatasetOptions";
+    case OptionGroup::table:
+      return "TableOptions";
     case OptionGroup::prepare:
       return "PrepareOptions";
     case OptionGroup::train:

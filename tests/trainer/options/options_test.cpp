@@ -259,7 +259,8 @@ TEST_CASE("the last value counts, of an option that repeats all do") {
   CHECK(trainer_options({{"epochs", "2"}, {"epochs", "3"}}).epochs == 3);
   const TrainerOptions two = trainer_options({{"metrics", "f1,top5"}, {"metrics", "accuracy"}});
   CHECK(two.metrics == std::vector<std::string>{"f1", "top5", "accuracy"});
-  const PortInfo odd{.name = "a=b"};
+  PortInfo odd;
+  odd.name = "a=b";
   const TrainerOptions named = trainer_options({{"set", "a=b=1/4"}}, std::vector{odd});
   REQUIRE(named.constants.size() == 1);
   CHECK(named.constants[0] == std::pair<std::string, double>("a=b", 0.25));
