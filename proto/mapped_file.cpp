@@ -148,7 +148,7 @@ bool MappedFile::maps(std::span<const std::byte> part) const noexcept {
 Descriptor open_file(const std::filesystem::path& file) {
   // O_NONBLOCK: opening a pipe would wait for a writer.
   Descriptor descriptor(::open(file.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
-  if (!descriptor.is_open()) fail_io("open", file.string(), errno);
+  if (!descriptor.is_open()) fail_to_find("open", file.string(), errno);
   return descriptor;
 }
 

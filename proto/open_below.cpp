@@ -87,7 +87,7 @@ Descriptor open_below(const std::filesystem::path& folder, const std::string& lo
   const auto parts = components(location);
   const Descriptor base(
       ::open(folder.empty() ? "." : folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (!base.is_open()) fail_io("open", folder.string(), errno);
+  if (!base.is_open()) fail_to_find("open", folder.string(), errno);
   Descriptor file;
   if (resolver == Resolver::kernel) file = Descriptor(open_beneath(base.get(), location, limits));
   const bool lacking = !file.is_open() && (errno == ENOSYS || errno == EPERM || errno == EINVAL);
@@ -98,7 +98,7 @@ Descriptor open_below(const std::filesystem::path& folder, const std::string& lo
       fail(ErrorCode::invalid_model, "location ", quoted(location),
            error == EXDEV ? " leaves the model's folder" : " is reached through a symbolic link");
     }
-    fail_io("open", location, error);
+    fail_to_find("open", location, error);
   }
   struct stat facts {};
   if (::fstat(file.get(), &facts) != 0 || !S_ISREG(facts.st_mode)) {

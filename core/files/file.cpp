@@ -6,12 +6,27 @@
 
 namespace ondine {
 
+namespace {
+
+[[noreturn]] void fail_with(ErrorCode code, std::string_view verb, std::string_view path,
+                            int error) {
+  fail(code, "cannot ", verb, " ", quoted(path), ": ", std::generic_category().message(error));
+}
+
+}  // namespace
+
 void fail_io(std::string_view verb, std::string_view path, int error) {
-  // What is to be written need not be there.
-  const bool reads = verb == "open" || verb == "read" || verb == "list" || verb == "map";
-  const bool is_absent = reads && (error == ENOENT || error == ENOTDIR);
-  fail(is_absent ? ErrorCode::not_found : ErrorCode::io, "cannot ", verb, " ", quoted(path), ": ",
-       std::generic_category().message(error));
+  fail_with(ErrorCode::io, verb, path, error);
+}
+
+void fail_to_find(std::string_view verb, std::string_view path, int error) {
+  const bool is_absent = error == ENOENT || error == ENOTDIR;
+  fail_with(is_absent ? ErrorCode::not_found : ErrorCode::io, verb, path, error);
+}
+
+std::int64_t require_found(IoResult result, std::string_view verb, std::string_view path) {
+  if (result.error != 0) fail_to_find(verb, path, result.error);
+  return result.value;
 }
 
 std::int64_t require_io(IoResult result, std::string_view verb, std::string_view path) {
@@ -24,7 +39,7 @@ File::File(FileSystem& files, FileSystem::Handle handle, std::string path)
 
 File File::open(FileSystem& files, const std::string& path) {
   std::string name = path;  // copied before there is a handle to lose
-  const auto handle = require_io(files.open(path), "open", path);
+  const auto handle = require_found(files.open(path), "open", path);
   return {files, handle, std::move(name)};
 }
 

@@ -81,7 +81,7 @@ std::vector<fs::path> data_files(std::span<const fs::path> places) {
     // A directory_iterator that reports by error code ends the program when memory runs out.
     PosixFileSystem system;
     std::vector<std::string> names;
-    require_io(system.list(place.string(), names), "list", place.string());
+    require_found(system.list(place.string(), names), "list", place.string());
     std::vector<fs::path> inside;
     for (const std::string& name : names) {
       const fs::path file = place / name;

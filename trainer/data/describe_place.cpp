@@ -100,7 +100,7 @@ std::string describe_bytes(std::string_view bytes, const fs::path& file) {
 std::vector<std::string> names_in(const fs::path& folder) {
   PosixFileSystem system;
   std::vector<std::string> names;
-  require_io(system.list(folder.string(), names), "list", folder.string());
+  require_found(system.list(folder.string(), names), "list", folder.string());
   std::erase_if(names, [](const std::string& name) { return name.starts_with('.'); });
   std::sort(names.begin(), names.end());
   return names;

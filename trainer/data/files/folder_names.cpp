@@ -10,7 +10,7 @@ namespace ondine::data {
 std::vector<std::string> sorted_names(const std::filesystem::path& folder) {
   PosixFileSystem files;
   std::vector<std::string> names;
-  require_io(files.list(folder.string(), names), "list", folder.string());
+  require_found(files.list(folder.string(), names), "list", folder.string());
   std::erase_if(names, [](const std::string& name) { return name.starts_with('.'); });
   std::sort(names.begin(), names.end());
   return names;

@@ -20,7 +20,7 @@ std::vector<fs::path> texts_in(const fs::path& folder) {
   if (!fs::is_directory(folder, error)) return {};
   PosixFileSystem system;
   std::vector<std::string> names;
-  require_io(system.list(folder.string(), names), "list", folder.string());
+  require_found(system.list(folder.string(), names), "list", folder.string());
   std::sort(names.begin(), names.end());
   std::vector<fs::path> files;
   for (const std::string& name : names) {
