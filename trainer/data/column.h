@@ -136,6 +136,10 @@ struct ONDINE_HIDDEN Dataset::Part {
   // A column with another one can be fed, but is no part of a selection.
   std::uint64_t stored_rows() const;
   std::uint64_t size() const { return rows ? rows->size() : stored_rows(); }
+  // The stored row that is row number `row` of the selection.
+  std::uint64_t stored(std::uint64_t row) const {
+    return rows ? (*rows)[static_cast<std::size_t>(row)] : row;
+  }
   // Of all stored rows the labels of the only column that has one integer a row.
   std::optional<std::vector<std::int64_t>> labels() const;
 };

@@ -61,7 +61,7 @@ std::string fingerprint(const Dataset& data) {
     const std::uint64_t samples = std::min(rows, most_rows);
     for (std::uint64_t i = 0; i < samples; ++i) {
       const std::uint64_t row = i * rows / samples;
-      add_row(hasher, *column, part.rows ? (*part.rows)[row] : row);
+      add_row(hasher, *column, part.stored(row));
     }
   }
   return hasher.finish();

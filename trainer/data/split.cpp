@@ -43,7 +43,7 @@ std::vector<bool> choose(const Dataset::Part& part, std::uint64_t size, double f
   const auto labels = part.labels();
   const auto label_of = [&](std::uint64_t position) {
     if (!labels) return std::int64_t{0};
-    return (*labels)[part.rows ? (*part.rows)[position] : position];
+    return (*labels)[part.stored(position)];
   };
   std::map<std::int64_t, std::uint64_t> counts;
   for (std::uint64_t i = 0; i < size; ++i) ++counts[label_of(i)];
@@ -78,7 +78,7 @@ std::pair<Dataset, Dataset> Dataset::split(double fraction, std::uint64_t seed) 
     first->rows.emplace();
     second->rows.emplace();
     for (std::uint64_t i = 0; i < size; ++i) {
-      (chosen[i] ? second : first)->rows->push_back(train_->rows ? (*train_->rows)[i] : i);
+      (chosen[i] ? second : first)->rows->push_back(train_->stored(i));
     }
     Dataset training;
     training.train_ = std::move(first);

@@ -124,10 +124,6 @@ class Planner {
     return **found;
   }
 
-  std::uint64_t stored_row(std::uint64_t row) const {
-    return part_.rows ? (*part_.rows)[static_cast<std::size_t>(row)] : row;
-  }
-
   void plan_category(TableColumn& column) {
     const std::vector<std::string>* texts = stored(column.name).texts();
     if (texts == nullptr) {
@@ -135,7 +131,7 @@ class Planner {
     }
     std::set<std::string_view> values;
     for (std::uint64_t row = 0; row < data_.rows(); ++row) {
-      values.insert((*texts)[static_cast<std::size_t>(stored_row(row))]);
+      values.insert((*texts)[static_cast<std::size_t>(part_.stored(row))]);
     }
     values.erase(std::string_view());
     column.values.assign(values.begin(), values.end());
@@ -155,7 +151,7 @@ class Planner {
 
   std::vector<double> numbers_of(const std::string& name) const {
     std::vector<std::uint64_t> rows(data_.rows());
-    for (std::uint64_t row = 0; row < rows.size(); ++row) rows[row] = stored_row(row);
+    for (std::uint64_t row = 0; row < rows.size(); ++row) rows[row] = part_.stored(row);
     std::vector<double> numbers(rows.size());
     stored(name).copy(rows, {DType::float64, {}, false},
                       reinterpret_cast<std::byte*>(numbers.data()));

@@ -5,6 +5,7 @@
 #include <ondine/data_record.h>
 
 #include "core/message.h"
+#include "trainer/data/images/channels.h"
 #include "trainer/finetune/scaling.h"
 
 namespace ondine::tune {
@@ -33,7 +34,7 @@ const char* described_scales(const Facts& facts) {
   }
 }
 
-bool is_channels(std::int64_t dim) { return dim == 1 || dim == 3; }
+using data::is_channels;
 
 InputScaling pretrained_images(const Opened& opened, const PortInfo& input) {
   Preprocess scaling = image_scaling(opened.training, opened.facts, input);

@@ -7,17 +7,12 @@
 
 #include "graph/training/preprocess/preprocess.h"
 #include "proto/import.h"
+#include "trainer/data/images/channels.h"
 #include "trainer/finetune/read_column.h"
 #include "trainer/model_impl.h"
 
 namespace ondine::tune {
 namespace {
-
-bool is_channels(std::int64_t dim) { return dim == 1 || dim == 3; }
-
-bool has_channels_last(const PortInfo& input) {
-  return !is_channels((*input.dims)[1]) && is_channels((*input.dims)[3]);
-}
 
 // The same input for elements of float32, which moments are computed from.
 PortInfo as_floats(const PortInfo& input, std::vector<std::int64_t> dims) {
@@ -61,7 +56,7 @@ Model spectrogram_model(const PortInfo& input, const Preprocess& preprocess) {
 }  // namespace
 
 Preprocess image_scaling(const Dataset& data, const Facts& facts, const PortInfo& input) {
-  const bool is_last = has_channels_last(input);
+  const bool is_last = data::has_channels_last(std::span(*input.dims).subspan(1));
   std::vector<Moments> moments;
   const bool are_pixels =
       add_moments(data, facts, input, is_last ? 3 : 1, moments) || facts.are_files;

@@ -168,8 +168,7 @@ std::vector<std::string> unknown_categories(const DataRecord& record, const Data
     std::uint64_t unknown = 0;
     std::string example;
     for (std::uint64_t row = 0; row < part.size(); ++row) {
-      const std::string& text =
-          (*(*column)->texts())[static_cast<std::size_t>(part.rows ? (*part.rows)[row] : row)];
+      const std::string& text = (*(*column)->texts())[static_cast<std::size_t>(part.stored(row))];
       if (values.contains(text) || (text.empty() && !known.fill_value.empty())) continue;
       if (unknown++ == 0) example = text;
     }

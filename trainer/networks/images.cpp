@@ -20,7 +20,7 @@ std::vector<ImageSize> sizes_of_files(const Brief& brief) {
     if (column->name() != brief.facts.rows) continue;
     for (std::uint64_t i = 0; i < count; ++i) {
       const std::uint64_t row = i * brief.data.rows() / count;
-      const data::Dims dims = column->dims_of(part.rows ? (*part.rows)[row] : row, any);
+      const data::Dims dims = column->dims_of(part.stored(row), any);
       sizes.push_back({dims[1], dims[2]});
     }
   }

@@ -12,12 +12,12 @@
 #include "kernels/image/codecs/image.h"
 #include "trainer/data/convert_row.h"
 #include "trainer/data/files/file_kind.h"
+#include "trainer/data/images/channels.h"
+#include "trainer/data/images/decode_picture.h"
 #include "trainer/data/images/resize_image.h"
 
 namespace ondine::data {
 namespace {
-
-bool is_channels(std::int64_t dim) { return dim == 1 || dim == 3; }
 
 // Of one row.
 struct RowLayout {
@@ -27,7 +27,7 @@ struct RowLayout {
 };
 
 RowLayout layout_of(std::span<const std::int64_t> row) {
-  if (!is_channels(row[0]) && is_channels(row[2])) return {true, row[2], {row[0], row[1]}};
+  if (has_channels_last(row)) return {true, row[2], {row[0], row[1]}};
   return {false, row[0], {row[1], row[2]}};
 }
 
@@ -46,24 +46,10 @@ void arrange(const std::vector<float>& pixels, const RowLayout& layout, float* t
   }
 }
 
-// Calls `take` with the image, uint8 or uint16 [H, W, 3], upright, and the budget that it is
-// charged to.
+// uint8 or uint16.
 template <class Take>
 auto with_image(const std::string& path, const DecodeBudget& decoding, const Take& take) {
-  return with_context(
-      [&] {
-        return decoding.run([&](const std::shared_ptr<MemoryBudget>& budget) {
-          PosixFileSystem system;
-          FileSource source(system, path);
-          BudgetShare share(budget);
-          share.add(source.size());
-          std::vector<std::uint8_t> bytes(static_cast<std::size_t>(source.size()));
-          source.read(std::as_writable_bytes(std::span(bytes)));
-          return take(kernels::decode_image(bytes, budget, {.wide = true, .upright = true}),
-                      budget);
-        });
-      },
-      [&] { return "image " + quoted(path); });
+  return with_picture("image", path, decoding, {.wide = true, .upright = true}, take);
 }
 
 // Of an image [H, W, 3], each 0..white.
@@ -99,7 +85,7 @@ class ImageColumn final : public Column {
   std::optional<Dims> fit(const PortInfo& input) const override {
     if (!takes_images(input)) return {};
     Dims row(input.dims->begin() + 1, input.dims->end());
-    const bool last = !is_channels(row[0]) && is_channels(row[2]);
+    const bool last = has_channels_last(row);
     std::int64_t& channels = row[last ? 2 : 0];
     if (channels < 0) channels = 3;
     if (!is_channels(channels)) return {};

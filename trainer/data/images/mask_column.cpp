@@ -6,12 +6,10 @@
 #include <mutex>
 #include <thread>
 
-#include "core/files/file.h"
 #include "core/message.h"
 #include "core/parallel.h"
-#include "kernels/image/codecs/image.h"
 #include "trainer/data/convert_row.h"
-#include "trainer/data/files/decode_budget.h"
+#include "trainer/data/images/decode_picture.h"
 
 namespace ondine::data {
 namespace {
@@ -21,26 +19,14 @@ constexpr std::uint8_t most = 255;
 // uint8 [H, W, 3], which is grey.
 template <class Take>
 void with_mask(const std::string& path, const DecodeBudget& decoding, const Take& take) {
-  with_context(
-      [&] {
-        decoding.run([&](const std::shared_ptr<MemoryBudget>& budget) {
-          PosixFileSystem system;
-          FileSource source(system, path);
-          BudgetShare share(budget);
-          share.add(source.size());
-          std::vector<std::uint8_t> bytes(static_cast<std::size_t>(source.size()));
-          source.read(std::as_writable_bytes(std::span(bytes)));
-          const Tensor image = kernels::decode_image(bytes, budget, {.upright = true});
-          const auto pixels = image.values<std::uint8_t>();
-          for (std::size_t i = 0; i < pixels.size(); i += 3) {
-            if (pixels[i] == pixels[i + 1] && pixels[i] == pixels[i + 2]) continue;
-            fail(ErrorCode::mismatch,
-                 "it has colours; the grey value of each pixel must be its class");
-          }
-          take(image.shape(), pixels);
-        });
-      },
-      [&] { return "mask " + quoted(path); });
+  with_picture("mask", path, decoding, {.upright = true}, [&](const Tensor& image, const auto&) {
+    const auto pixels = image.values<std::uint8_t>();
+    for (std::size_t i = 0; i < pixels.size(); i += 3) {
+      if (pixels[i] == pixels[i + 1] && pixels[i] == pixels[i + 2]) continue;
+      fail(ErrorCode::mismatch, "it has colours; the grey value of each pixel must be its class");
+    }
+    take(image.shape(), pixels);
+  });
 }
 
 class MaskColumn final : public Column {
