@@ -1,22 +1,16 @@
 #include <ondine/finetune.h>
 
 #include <algorithm>
-#include <array>
 #include <ostream>
 
 #include "core/message.h"
 #include "core/out_of_memory.h"
 #include "trainer/finetune/adapted.h"
 #include "trainer/finetune/choices.h"
+#include "trainer/fit/schedule.h"
 
 namespace ondine {
 namespace {
-
-std::string describe(const Schedule& schedule) {
-  constexpr std::array<const char*, 6> names{"constant",   "step",      "cosine",
-                                             "polynomial", "one-cycle", "plateau"};
-  return names.at(schedule.index());
-}
 
 class Run {
  public:
@@ -103,7 +97,7 @@ class Run {
     if (!options_->optimizer) text = tune::name_of(adapted.optimizer);
     if (!adapted.rate.empty()) text += " at " + adapted.rate;
     if (!options_->schedule && !options_->prepare.schedule) {
-      text = joined(std::move(text), "schedule " + describe(trainer_.schedule));
+      text = joined(std::move(text), cat("schedule ", fit::name_of(trainer_.schedule)));
     }
     if (options_->batch_size) return text;
     return joined(std::move(text), cat("batches of ", trainer_.batch_size, " rows"));

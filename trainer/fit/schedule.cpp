@@ -1,6 +1,7 @@
 #include "trainer/fit/schedule.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numbers>
 #include <sstream>
@@ -34,6 +35,11 @@ double ratio(std::uint64_t part, std::uint64_t whole) {
 double half_cosine(double progress) { return (1 + std::cos(std::numbers::pi * progress)) / 2; }
 
 }  // namespace
+
+const char* name_of(const Schedule& schedule) {
+  constexpr std::array names{"constant", "step", "cosine", "polynomial", "one-cycle", "plateau"};
+  return names.at(schedule.index());
+}
 
 bool is_constant(const Schedule& schedule) {
   return std::holds_alternative<ConstantSchedule>(schedule) && graph::warmup_of(schedule) == 0;

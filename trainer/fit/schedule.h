@@ -8,6 +8,9 @@
 
 namespace ondine::fit {
 
+// "constant", "one-cycle" and so on. Static storage.
+const char* name_of(const Schedule& schedule);
+
 // One rate all the time.
 bool is_constant(const Schedule& schedule);
 

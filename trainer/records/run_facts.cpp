@@ -111,11 +111,6 @@ Section data_facts(const Dataset& training, const Dataset& validation,
   return section;
 }
 
-const char* schedule_name(const Schedule& schedule) {
-  constexpr std::array names{"constant", "step", "cosine", "polynomial", "one-cycle", "plateau"};
-  return names[schedule.index()];
-}
-
 Section option_facts(const Model& model, const TrainerOptions& options) {
   Section section{"Options", {}};
   const auto add = [&](const std::string& name, const std::string& text) {
@@ -128,7 +123,7 @@ Section option_facts(const Model& model, const TrainerOptions& options) {
     add("learning rate", short_number(static_cast<double>(*options.learning_rate)));
   }
   const auto rate = fit::find_model_rate(model, fit::update_algorithm(model, options));
-  add("schedule", rate ? "of the model" : schedule_name(options.schedule));
+  add("schedule", rate ? "of the model" : fit::name_of(options.schedule));
   if (options.early_stopping) {
     add("early stopping", options.early_stopping->metric + ", patience " +
                               std::to_string(options.early_stopping->patience));
