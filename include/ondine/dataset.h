@@ -219,6 +219,10 @@ class ONDINE_API Dataset {
   std::shared_ptr<const Part> validation_;
 };
 
+// How data are read to evaluate on beside `training`: as `options` say, with the classes, columns,
+// target and sample rate of `training`.
+ONDINE_API DatasetOptions options_like(const Dataset& training, DatasetOptions options);
+
 // Samples a second that the model takes, from its data record, where prepare writes those of a
 // log-mel spectrogram and training those of recordings; 0 where it says none.
 ONDINE_API std::int64_t sample_rate(const Model& model);

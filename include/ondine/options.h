@@ -97,6 +97,15 @@ enum class OptionSpelling : std::uint8_t {
   keyword,  // learning_rate
 };
 
+// Splits "INPUT=VALUE" after the longest input name that matches, since names may contain '=', or
+// else at the first '='. Returns nothing if there is no '=' or a part is empty.
+ONDINE_API std::optional<std::pair<std::string, std::string>> split_input_value(
+    std::string_view text, std::span<const PortInfo> inputs);
+
+// Checks the names, values and conditions of a group's options. Throws as the functions below.
+ONDINE_API void check_options(OptionGroup group, const OptionValues& values,
+                              OptionSpelling spelling = OptionSpelling::name);
+
 // The options that values describe. Error(invalid_option) names the option for
 // - a name that the group does not have, with the nearest that it has;
 // - a value of another kind or outside the option's range;
@@ -132,14 +141,17 @@ ONDINE_API DatasetOptions dataset_options(const OptionValues& values, const Mode
 ONDINE_API std::string options_json();
 
 // Texts of options that hold several settings (docs/options.md). Error(invalid_option) naming the
-// setting.
+// setting; the option is spelled as asked for.
 // "HEIGHTxWIDTH", both positive.
-ONDINE_API ImageSize image_size_from_text(std::string_view text);
+ONDINE_API ImageSize image_size_from_text(std::string_view text,
+                                          OptionSpelling spelling = OptionSpelling::name);
 // "scale=1/255,mean=0.5:0.4:0.3,std=...,resize=224x224,layout=nhwc,type=uint8,input=NAME" or
 // "mel=40,rate=8000,window=256,hop=128,low=0,high=4000,offset=1e-6,scale=1,mean=...,std=..."
-ONDINE_API Preprocess preprocess_from_text(std::string_view text);
+ONDINE_API Preprocess preprocess_from_text(std::string_view text,
+                                           OptionSpelling spelling = OptionSpelling::name);
 // "flip,flip-vertical,crop=4,rotate=10,scale=0.9:1.1,color=0.2,cutout=8,mixup=0.2" or
 // "time-shift=0.1,noise=0.05"
-ONDINE_API Augmentation augmentation_from_text(std::string_view text);
+ONDINE_API Augmentation augmentation_from_text(std::string_view text,
+                                               OptionSpelling spelling = OptionSpelling::name);
 
 }  // namespace ondine

@@ -168,7 +168,8 @@ TEST_CASE("arguments that contradict each other or lack another are wrong usage"
       {prepare + "--accumulate 0", "--accumulate"},
       {"prepare net.onnx -o t.onnx --loss focal --class-weights 1,b",
        "--class-weights needs numbers with commas between them, or balanced, found '1,b'"},
-      {prepare + "--class-weights balanced", "--class-weights balanced needs --data"},
+      {"prepare net.onnx -o t.onnx --loss focal --class-weights balanced",
+       "--class-weights balanced needs --data"},
       {prepare + "--data data",
        "prepare reads --data for --class-weights balanced, --one-hot, "
        "--embed, --standardize and --impute only"},

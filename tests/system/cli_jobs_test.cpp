@@ -136,6 +136,17 @@ TEST_CASE("what --write-config writes reads back to the same options, whatever t
   }
 }
 
+TEST_CASE("options that are wrong are refused before anything is read or written") {
+  const Workshop shop;
+  const std::string run = "train absent.onnx --data data ";
+  shop.misuse(run + "--epochs 0", "--epochs needs a whole number from 1 on, found '0'");
+  shop.misuse(run + "--final-rate 1", "--final-rate does not apply to constant");
+  shop.misuse(run + "--schedule cosine --power 2 --write-config job.toml",
+              "--power does not apply to cosine");
+  shop.misuse(run + "--epochs 0 --write-config job.toml", "--epochs needs");
+  CHECK_FALSE(exists(shop / "job.toml"));
+}
+
 TEST_CASE("a job file that is no TOML is refused with its line") {
   const Workshop shop;
   const auto refuse = [&](const std::string& text, const std::string& what) {

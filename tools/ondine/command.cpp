@@ -76,20 +76,6 @@ Option& Option::positive() {
   return *this;
 }
 
-Option& Option::between(int least, int most) {
-  const std::string needed =
-      "needs a whole number from " + std::to_string(least) + " to " + std::to_string(most);
-  option_->check(CLI::Validator(
-      [=](const std::string& text) {
-        int number = 0;
-        const bool fits =
-            CLI::detail::lexical_cast(text, number) && number >= least && number <= most;
-        return fits ? std::string() : needed;
-      },
-      "INT in [" + std::to_string(least) + " - " + std::to_string(most) + "]"));
-  return *this;
-}
-
 Option& Option::needs(const Option& other) {
   option_->needs(other.option_);
   return *this;
@@ -133,17 +119,6 @@ Option Command::option(const std::string& names, Target to, const std::string& h
       to));
 }
 
-Option Command::number(const std::string& names, std::function<void(double)> take,
-                       const std::string& help) {
-  return Option(app_->add_option_function<double>(names, take, help));
-}
-
-Option Command::list(const std::string& names,
-                     std::function<void(const std::vector<std::string>&)> take,
-                     const std::string& help) {
-  return Option(app_->add_option_function<std::vector<std::string>>(names, take, help));
-}
-
 Option Command::choose(const std::string& names, const std::vector<std::string>& keys,
                        std::function<void(const std::string&)> take, const std::string& help,
                        const std::string& present) {
@@ -171,6 +146,8 @@ void Command::table(OptionGroup group, OptionValues& values, Names only, Names e
     values.emplace_back(name, value);
   };
   table(group, take, only, except);
+  table_->checks[app_].push_back(
+      [group, &values] { check_options(group, values, OptionSpelling::dashes); });
 }
 
 void Command::add_row(const OptionInfo& info, const TakeValue& take) {

@@ -31,7 +31,6 @@ class Option {
 
   Option& required();
   Option& positive();
-  Option& between(int least, int most);
   Option& needs(const Option& other);
   Option& excludes(const Option& other);
   Option& one_each();  // of a list: one value each time that the option is given
@@ -65,10 +64,9 @@ class Command {
   // parsing.
   Option option(const std::string& names, Target to, const std::string& help);
   // An option whose value is one of the keys, ignoring case; the help shows the present value.
-  // given: set where the option is; may be null.
   template <class Value>
   Option choice(const std::string& names, Value* to, const std::map<std::string, Value>& values,
-                const std::string& help, bool* given = nullptr) {
+                const std::string& help) {
     std::vector<std::string> keys;
     std::string present;
     for (const auto& [key, value] : values) {
@@ -77,24 +75,15 @@ class Command {
         if (present.empty() && value == *to) present = key;
       }
     }
-    const auto take = [to, values, given](const std::string& key) {
-      *to = values.at(key);
-      if (given != nullptr) *given = true;
-    };
+    const auto take = [to, values](const std::string& key) { *to = values.at(key); };
     return choose(names, keys, take, help, present);
   }
-  // An option with a number, which is passed to `take`.
-  Option number(const std::string& names, std::function<void(double)> take,
-                const std::string& help);
-  // An option with any number of values, which are passed to `take`.
-  Option list(const std::string& names, std::function<void(const std::vector<std::string>&)> take,
-              const std::string& help);
   // Adds the options of a group of the library's table: those of `only`, unless it is empty, but
   // for those of `except`. `take` is called with each value that is given.
   using TakeValue = std::function<void(const std::string& name, const std::string& value)>;
   using Names = std::initializer_list<std::string_view>;
   void table(OptionGroup group, const TakeValue& take, Names only = {}, Names except = {});
-  // The same, into `values`, which must outlive parsing.
+  // The same, into `values`, which must outlive parsing and are checked after it.
   void table(OptionGroup group, OptionValues& values, Names only = {}, Names except = {});
   // An option that was added; `name` is "--name".
   Option find(const std::string& name) const;
@@ -106,8 +95,7 @@ class Command {
   // comments.
   std::string job_text(bool with_defaults) const;
   // Adds --config and --write-config: a file in TOML with the other options, which the command line
-  // overrides.
-  // `section` of the file is that of the command; data has its own.
+  // overrides. `section` is that of the command; data has its own.
   void takes_job_file(const std::string& section);
   // Sets the action of the command, which runs after parsing and returns the exit code.
   void runs(std::function<int()> action);

@@ -67,17 +67,9 @@ std::vector<std::string> split_commas(const std::string& text) {
 
 std::pair<std::string, std::string> split_pair(const std::string& text, const char* option,
                                                const std::vector<PortInfo>& inputs) {
-  std::size_t at = text.find('=');
-  for (const PortInfo& input : inputs) {
-    const std::size_t end = input.name.size();
-    const bool named = text.starts_with(input.name) && end < text.size() && text[end] == '=';
-    if (named && at != std::string::npos) at = std::max(at, end);
-  }
-  if (at == std::string::npos || at == 0 || at + 1 == text.size()) {
-    throw Error(ErrorCode::mismatch,
-                std::string(option) + " needs NAME=VALUE, found '" + text + "'");
-  }
-  return {text.substr(0, at), text.substr(at + 1)};
+  auto parts = split_input_value(text, inputs);
+  if (parts) return std::move(*parts);
+  throw Error(ErrorCode::mismatch, std::string(option) + " needs NAME=VALUE, found '" + text + "'");
 }
 
 std::vector<std::filesystem::path> to_paths(const std::vector<std::string>& texts) {

@@ -79,9 +79,10 @@ FinetuneOptions completed(const Options& options) {
     tune.validation_split = static_cast<double>(*options.validation_split);
   }
   if (!options.preprocess.empty()) {
-    OptionValues values = options.preprocess;
-    values.emplace_back("loss", "mse");  // which the options of prepare need
-    tune.preprocess = prepare_options(values, OptionSpelling::dashes).preprocess;
+    tune.preprocess.emplace();
+    for (const auto& [name, text] : options.preprocess) {
+      tune.preprocess->push_back(preprocess_from_text(text, OptionSpelling::dashes));
+    }
   }
   tune.trainer = trainer_options(options.training, {}, OptionSpelling::dashes);
   return tune;

@@ -255,6 +255,9 @@ int Parser::run(int argc, char** argv) {
     std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
     if (!reversed.empty()) reversed.pop_back();
     app_->parse(reversed);
+    for (CLI::App* command : app_->get_subcommands()) {
+      for (const auto& check : table_->checks[command]) check();
+    }
   } catch (const CLI::Success& shown) {
     return app_->exit(shown, std::cout, std::cerr);
   } catch (const CLI::ParseError& error) {

@@ -20,6 +20,7 @@ struct ParserTable {
   std::list<std::string> files;                   // of --config and --write-config
   std::map<const CLI::Option*, OptionInfo> rows;  // of the library's table
   std::map<CLI::App*, std::string> sections;      // of job files
+  std::map<CLI::App*, std::vector<std::function<void()>>> checks;  // after parsing
 
   // Whether job files have the option in the section of data.
   bool is_data(const CLI::Option& option) const {

@@ -193,7 +193,7 @@ const std::vector<std::string>& Dataset::classes() const { return train_->classe
 std::string Dataset::file(std::uint64_t row) const {
   return guard_memory("read the data", [&] {
     if (row >= rows()) fail(ErrorCode::mismatch, "row ", row, " of ", rows());
-    const std::uint64_t stored = train_->rows ? (*train_->rows)[row] : row;
+    const std::uint64_t stored = train_->stored(row);
     for (const auto& column : train_->columns) {
       if (std::string file = column->file(stored); !file.empty()) return file;
     }
@@ -231,6 +231,19 @@ std::vector<PortInfo> Dataset::columns() const {
     if (column->rows() == train_->stored_rows()) ports.push_back(column->port());
   }
   return ports;
+}
+
+DatasetOptions options_like(const Dataset& training, DatasetOptions options) {
+  options.classes = training.classes();
+  if (training.table()) {
+    options.drop.clear();
+    options.features = training.table()->features;
+    options.target = training.table()->target;
+  } else if (training.text() && options.target.empty()) {
+    options.target = training.target();
+  }
+  if (training.sample_rate() != 0) options.audio.rate = training.sample_rate();
+  return options;
 }
 
 }  // namespace ondine

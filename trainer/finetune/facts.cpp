@@ -94,21 +94,27 @@ void set_rows(Facts& facts, const Dataset& data, const std::vector<PortInfo>& co
 
 }  // namespace
 
-Facts look_at(const Dataset& data, const NetworkOptions& options,
-              std::span<const PortInfo> inputs) {
+Facts look_at_rows(const Dataset& data, const NetworkOptions& options,
+                   std::span<const PortInfo> inputs) {
   const std::vector<PortInfo> columns = data.columns();
   if (data.rows() == 0) fail(ErrorCode::mismatch, "the data have no rows");
   Facts facts;
-  const PortInfo target = find_target(data, columns, options.target, inputs);
-  facts.target.column = target.name;
+  facts.target.column = find_target(data, columns, options.target, inputs).name;
   set_rows(facts, data, columns);
+  return facts;
+}
+
+Facts look_at(const Dataset& data, const NetworkOptions& options,
+              std::span<const PortInfo> inputs) {
+  Facts facts = look_at_rows(data, options, inputs);
   if (facts.kind == RowKind::running_text) {
     // Labels are ids of the text itself.
     facts.target.row = {-1};
     facts.target.outputs = data.text()->encoding.size();
     return facts;
   }
-  facts.target = look_at_target(data, target, options.targets);
+  const std::vector<PortInfo> columns = data.columns();
+  facts.target = look_at_target(data, *find(columns, facts.target.column), options.targets);
   return facts;
 }
 

@@ -43,6 +43,9 @@ struct Facts {
 // not known which column holds the targets or what they are, naming the options that say it.
 Facts look_at(const Dataset& data, const NetworkOptions& options,
               std::span<const PortInfo> inputs = {});
+// The same without reading targets: of these, the name of the column alone.
+Facts look_at_rows(const Dataset& data, const NetworkOptions& options,
+                   std::span<const PortInfo> inputs);
 
 // "3 classes (a, b, c)", "a number", "4 labels of 0 and 1"
 std::string describe(const TargetFacts& target);

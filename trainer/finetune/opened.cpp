@@ -6,6 +6,7 @@
 #include <ondine/data_record.h>
 
 #include "core/message.h"
+#include "trainer/data/images/channels.h"
 #include "trainer/finetune/choices.h"
 #include "trainer/networks/fresh.h"
 #include "trainer/networks/kinds.h"
@@ -15,7 +16,8 @@ namespace {
 
 using Places = std::vector<std::filesystem::path>;
 
-bool is_channels(std::int64_t dim) { return dim == 1 || dim == 3; }
+using data::has_channels_last;
+using data::is_channels;
 
 // The input of images, where there is exactly one.
 std::optional<PortInfo> image_input(const Model& model) {
@@ -127,8 +129,8 @@ class Opener {
     }
     const std::vector<PortInfo> columns = data_.columns();
     const bool is_last = std::any_of(columns.begin(), columns.end(), [](const PortInfo& one) {
-      return one.dims && one.dims->size() == 4 && !is_channels((*one.dims)[1]) &&
-             is_channels((*one.dims)[3]);
+      return one.dims && one.dims->size() == 4 &&
+             has_channels_last(std::span(*one.dims).subspan(1));
     });
     if (!is_last) return false;
     reading_.layout = Layout::nhwc;
@@ -141,9 +143,9 @@ class Opener {
     if (!opened_.has_model() || reading_.image_size || reading_.inner_resize) return false;
     const auto input = image_input(opened_.model());
     if (!input) return false;
-    const bool is_last = !is_channels((*input->dims)[1]) && is_channels((*input->dims)[3]);
+    const bool is_last = has_channels_last(std::span(*input->dims).subspan(1));
     if ((*input->dims)[is_last ? 1 : 2] >= 0 || (*input->dims)[is_last ? 2 : 3] >= 0) return false;
-    const Facts facts = look_at(data_, network_options(), inputs());
+    const Facts facts = look_at_rows(data_, network_options(), inputs());
     if (!facts.are_files) return false;
     constexpr std::int64_t most = 224;
     constexpr std::int64_t step = 32;
@@ -159,7 +161,7 @@ class Opener {
       opened_.validation = *given;
     } else if (const auto* places = std::get_if<Places>(&options_->validation.value)) {
       opened_.training = data_.train();
-      const Dataset other = Dataset::open(*places, reading_like(opened_.training));
+      const Dataset other = Dataset::open(*places, options_like(opened_.training, reading_));
       add_notes(other);
       opened_.validation = other.has_validation() ? other.validation() : other;
     } else if (data_.has_validation() && !options_->validation_split) {
@@ -187,20 +189,6 @@ class Opener {
     const bool has_labels = !data_.class_counts().empty();
     opened_.split = cat(std::lround(100 * fraction), " % of the rows",
                         has_labels ? ", stratified" : "", ", seed ", options_->load.seed);
-  }
-
-  DatasetOptions reading_like(const Dataset& training) const {
-    DatasetOptions result = reading_;
-    result.use = DataUse::training;
-    if (!training.classes().empty()) result.classes = training.classes();
-    if (training.table()) {
-      result.features = training.table()->features;
-      result.target = training.table()->target;
-    } else if (training.text() && result.target.empty()) {
-      result.target = training.target();
-    }
-    if (training.sample_rate() != 0) result.audio.rate = training.sample_rate();
-    return result;
   }
 
   void add_notes(const Dataset& data) {

@@ -113,6 +113,10 @@ const OptionInfo* find_option(OptionGroup group, std::string_view name) noexcept
   return nullptr;
 }
 
+void check_options(OptionGroup group, const OptionValues& values, OptionSpelling spelling) {
+  options::GivenOptions(option_table(group), values, spelling);
+}
+
 LoadOptions load_options(const OptionValues& values, OptionSpelling spelling, LoadOptions start) {
   apply(options::load_rows(), start, values, spelling);
   return start;
@@ -173,14 +177,14 @@ DatasetOptions dataset_options(const OptionValues& values, const Model& model, D
   return target.options;
 }
 
-ImageSize image_size_from_text(std::string_view text) {
-  return options::parse_size(std::string(text), "image-size");
+ImageSize image_size_from_text(std::string_view text, OptionSpelling spelling) {
+  return options::parse_size(std::string(text), options::spelled("image-size", spelling));
 }
-Preprocess preprocess_from_text(std::string_view text) {
-  return options::parse_preprocess(std::string(text), "preprocess");
+Preprocess preprocess_from_text(std::string_view text, OptionSpelling spelling) {
+  return options::parse_preprocess(std::string(text), options::spelled("preprocess", spelling));
 }
-Augmentation augmentation_from_text(std::string_view text) {
-  return options::parse_augmentation(std::string(text), "augment");
+Augmentation augmentation_from_text(std::string_view text, OptionSpelling spelling) {
+  return options::parse_augmentation(std::string(text), options::spelled("augment", spelling));
 }
 
 }  // namespace ondine

@@ -124,16 +124,25 @@ std::vector<std::string> split(std::string_view text, char separator) {
 
 std::pair<std::string, std::string> name_and_value(const std::string& text, std::string_view option,
                                                    std::span<const PortInfo> inputs) {
+  auto parts = split_input_value(text, inputs);
+  if (!parts) refuse(option, "NAME=VALUE", text);
+  return std::move(*parts);
+}
+
+}  // namespace ondine::options
+
+namespace ondine {
+
+std::optional<std::pair<std::string, std::string>> split_input_value(
+    std::string_view text, std::span<const PortInfo> inputs) {
   std::size_t at = text.find('=');
   for (const PortInfo& input : inputs) {
     const std::size_t end = input.name.size();
     const bool named = text.starts_with(input.name) && end < text.size() && text[end] == '=';
-    if (named && at != std::string::npos) at = std::max(at, end);
+    if (named && at != std::string_view::npos) at = std::max(at, end);
   }
-  if (at == std::string::npos || at == 0 || at + 1 == text.size()) {
-    refuse(option, "NAME=VALUE", text);
-  }
-  return {text.substr(0, at), text.substr(at + 1)};
+  if (at == std::string_view::npos || at == 0 || at + 1 == text.size()) return {};
+  return std::pair(std::string(text.substr(0, at)), std::string(text.substr(at + 1)));
 }
 
-}  // namespace ondine::options
+}  // namespace ondine

@@ -57,17 +57,8 @@ Dataset open_dataset(const std::vector<std::string>& places, const DataOptions& 
 
 Dataset open_like(const Dataset& training, const std::vector<std::string>& places,
                   const DataOptions& options, const Model& model) {
-  DatasetOptions open = dataset_options(options, model, DataUse::training);
-  open.classes = training.classes();
-  if (training.table()) {
-    open.drop.clear();
-    open.features = training.table()->features;
-    open.target = training.table()->target;
-  } else if (training.text() && open.target.empty()) {
-    open.target = training.target();
-  }
-  if (training.sample_rate() != 0) open.audio.rate = training.sample_rate();
-  return Dataset::open(to_paths(places), open);
+  const DatasetOptions how = dataset_options(options, model, DataUse::training);
+  return Dataset::open(to_paths(places), options_like(training, how));
 }
 
 void print_skipped(const Dataset& data, const Dataset& said) {
