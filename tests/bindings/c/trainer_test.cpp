@@ -18,7 +18,7 @@ using namespace ondine::test;  // NOLINT
 
 namespace {
 
-std::string message(ondine_error* error) {
+std::string message_of(ondine_error* error) {
   const std::string text = ondine_error_message(error);
   ondine_error_free(error);
   return text;
@@ -31,8 +31,8 @@ struct Run {
 
   explicit Run(const ondine_option* options) {
     const std::vector<std::byte> bytes = encode(linear_regression(0.01F));
-    REQUIRE(message(ondine_model_load_bytes(bytes.data(), bytes.size(), nullptr, nullptr, nullptr,
-                                            &model))
+    REQUIRE(message_of(ondine_model_load_bytes(bytes.data(), bytes.size(), nullptr, nullptr,
+                                               nullptr, &model))
                 .empty());
     const Tensor x = random_floats({8, 2}, 1);
     const Tensor t = random_floats({8, 1}, 2);
@@ -40,16 +40,17 @@ struct Run {
     const std::int64_t narrow[] = {8, 1};
     ondine_values* rows = nullptr;
     ondine_value* value = nullptr;
-    REQUIRE(message(ondine_values_new(&rows)).empty());
+    REQUIRE(message_of(ondine_values_new(&rows)).empty());
     for (const auto& [name, tensor, dims] :
          {std::tuple("x", &x, wide), std::tuple("t", &t, narrow)}) {
-      REQUIRE(message(ondine_tensor_new(ONDINE_FLOAT32, 2, dims, tensor->data(), &value)).empty());
-      REQUIRE(message(ondine_values_set(rows, name, value)).empty());
+      REQUIRE(
+          message_of(ondine_tensor_new(ONDINE_FLOAT32, 2, dims, tensor->data(), &value)).empty());
+      REQUIRE(message_of(ondine_values_set(rows, name, value)).empty());
       ondine_value_free(value);
     }
-    REQUIRE(message(ondine_dataset_from_values(rows, nullptr, nullptr, &data)).empty());
+    REQUIRE(message_of(ondine_dataset_from_values(rows, nullptr, nullptr, &data)).empty());
     ondine_values_free(rows);
-    REQUIRE(message(ondine_trainer_new(model, options, &trainer)).empty());
+    REQUIRE(message_of(ondine_trainer_new(model, options, &trainer)).empty());
   }
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;
@@ -70,19 +71,19 @@ TEST_CASE("callbacks may stop a run and free its trainer, but not start another"
   Run run(long_run);
   const auto callback = [](void* user, const char*) {
     Run& same = *static_cast<Run*>(user);
-    CHECK(message(ondine_trainer_fit(same.trainer, same.data, nullptr, nullptr)) ==
+    CHECK(message_of(ondine_trainer_fit(same.trainer, same.data, nullptr, nullptr)) ==
           "another call uses the trainer");
     float rate = 0;
-    CHECK_FALSE(message(ondine_model_get_learning_rate(same.model, 0, &rate)).empty());
-    CHECK(message(ondine_trainer_request_stop(same.trainer)).empty());
+    CHECK_FALSE(message_of(ondine_model_get_learning_rate(same.model, 0, &rate)).empty());
+    CHECK(message_of(ondine_trainer_request_stop(same.trainer)).empty());
     ondine_trainer_free(same.trainer);
     ondine_dataset_free(same.data);
     ondine_model_free(same.model);
     return 0;
   };
-  REQUIRE(message(ondine_trainer_on_step(run.trainer, callback, &run)).empty());
+  REQUIRE(message_of(ondine_trainer_on_step(run.trainer, callback, &run)).empty());
   char* report = nullptr;
-  CHECK(message(ondine_trainer_fit(run.trainer, run.data, nullptr, &report)).empty());
+  CHECK(message_of(ondine_trainer_fit(run.trainer, run.data, nullptr, &report)).empty());
   CHECK_THAT(report, Catch::Contains("\"reason\":\"requested\""));
   ondine_free(report);
 }
@@ -93,13 +94,13 @@ TEST_CASE("another thread stops a run; a second run beside it is refused") {
     std::string refused;
     while (refused.empty()) {
       ondine_values* none = nullptr;
-      refused = message(ondine_trainer_resume(run.trainer, nullptr));
+      refused = message_of(ondine_trainer_resume(run.trainer, nullptr));
       ondine_values_free(none);
       if (refused != "another call uses the trainer") refused.clear();
     }
-    CHECK(message(ondine_trainer_request_stop(run.trainer)).empty());
+    CHECK(message_of(ondine_trainer_request_stop(run.trainer)).empty());
   });
-  CHECK(message(ondine_trainer_fit(run.trainer, run.data, nullptr, nullptr)).empty());
+  CHECK(message_of(ondine_trainer_fit(run.trainer, run.data, nullptr, nullptr)).empty());
   other.join();
 }
 
@@ -111,11 +112,11 @@ TEST_CASE("an exception of a callback written in C++ is an error, and the traine
     throw std::runtime_error("thrown by a callback");
   };
   bool throws = true;
-  REQUIRE(message(ondine_trainer_on_epoch(run.trainer, fails, &throws)).empty());
-  CHECK(message(ondine_trainer_fit(run.trainer, run.data, nullptr, nullptr)) ==
+  REQUIRE(message_of(ondine_trainer_on_epoch(run.trainer, fails, &throws)).empty());
+  CHECK(message_of(ondine_trainer_fit(run.trainer, run.data, nullptr, nullptr)) ==
         "thrown by a callback");
   throws = false;
-  CHECK(message(ondine_trainer_fit(run.trainer, run.data, nullptr, nullptr)).empty());
+  CHECK(message_of(ondine_trainer_fit(run.trainer, run.data, nullptr, nullptr)).empty());
 }
 
 TEST_CASE("a checkpoint that exists and a metric that is not finite have codes of their own") {
@@ -124,7 +125,7 @@ TEST_CASE("a checkpoint that exists and a metric that is not finite have codes o
   std::remove("c_api_run.ckpt");
   {
     Run run(once);
-    CHECK(message(ondine_trainer_fit(run.trainer, run.data, nullptr, nullptr)).empty());
+    CHECK(message_of(ondine_trainer_fit(run.trainer, run.data, nullptr, nullptr)).empty());
   }
   {
     Run run(once);
@@ -138,10 +139,10 @@ TEST_CASE("a checkpoint that exists and a metric that is not finite have codes o
   ondine_values* state = nullptr;
   const std::int64_t dims[] = {2, 1};
   const float broken[] = {NAN, 1};
-  REQUIRE(message(ondine_tensor_new(ONDINE_FLOAT32, 2, dims, broken, &value)).empty());
-  REQUIRE(message(ondine_values_new(&state)).empty());
-  REQUIRE(message(ondine_values_set(state, "w", value)).empty());
-  REQUIRE(message(ondine_model_set_state(run.model, state)).empty());
+  REQUIRE(message_of(ondine_tensor_new(ONDINE_FLOAT32, 2, dims, broken, &value)).empty());
+  REQUIRE(message_of(ondine_values_new(&state)).empty());
+  REQUIRE(message_of(ondine_values_set(state, "w", value)).empty());
+  REQUIRE(message_of(ondine_model_set_state(run.model, state)).empty());
   ondine_value_free(value);
   ondine_values_free(state);
   ondine_error* const error = ondine_trainer_fit(run.trainer, run.data, nullptr, nullptr);
