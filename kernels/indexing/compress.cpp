@@ -44,8 +44,12 @@ Kernel bind(BindContext& context) {
       const bool* condition = call.in<bool>(1);
       auto* chosen = call.workspace<std::int64_t>();
       std::int64_t n = 0;
-      for (std::int64_t i = 0; i < conditions; ++i) {
-        if (condition[i]) chosen[n++] = i;
+      constexpr std::int64_t block = 1 << 12;
+      for (std::int64_t first = 0; first < conditions; first += block) {
+        checkpoint(4 * block);  // pages of the workspace are new
+        for (std::int64_t i = first; i < std::min(first + block, conditions); ++i) {
+          if (condition[i]) chosen[n++] = i;
+        }
       }
       Shape shape = x;
       shape[axis] = n;

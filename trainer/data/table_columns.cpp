@@ -1,6 +1,7 @@
 #include "trainer/data/table_columns.h"
 
 #include <algorithm>
+#include <cctype>
 
 #include "core/message.h"
 
@@ -71,6 +72,28 @@ void drop_columns(std::span<const std::string> names, const DatasetOptions& opti
   if (positions.features.empty()) fail(ErrorCode::mismatch, "no column is left as a feature");
 }
 
+bool is_named_target(const std::string& name) {
+  std::string lower = name;
+  std::transform(lower.begin(), lower.end(), lower.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return lower == "label" || lower == "labels" || lower == "target" || lower == "targets";
+}
+
+// The last column is the target by default, unless its name and that of another one contradict.
+void require_unambiguous_target(std::span<const std::string> names, const DatasetOptions& options,
+                                std::size_t target) {
+  if (is_named_target(names[target])) return;
+  const auto contains = [](const std::vector<std::string>& some, const std::string& name) {
+    return std::find(some.begin(), some.end(), name) != some.end();
+  };
+  for (const std::string& name : names) {
+    if (!is_named_target(name) || contains(options.features, name)) continue;
+    if (contains(options.drop, name)) continue;
+    fail(ErrorCode::mismatch, "the target may be the column ", quoted(name), " or the last one, ",
+         quoted(names[target]), "; --target says which");
+  }
+}
+
 }  // namespace
 
 std::size_t require_column(std::span<const std::string> names, const std::string& name,
@@ -92,6 +115,7 @@ std::optional<std::size_t> choose_target(std::span<const std::string> names,
     }
   } else if (names.size() > 1) {
     target = names.size() - 1 == other ? names.size() - 2 : names.size() - 1;
+    require_unambiguous_target(names, options, *target);
   }
   return target;
 }

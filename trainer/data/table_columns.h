@@ -21,7 +21,8 @@ struct TablePositions {
 TablePositions choose_columns(std::span<const std::string> names, const DatasetOptions& options);
 
 // The target: options.target, else the last column that is not `other`, which holds paths or texts.
-// Nothing where targets are not read, or none is left. Error(mismatch) where `other` is the target.
+// Nothing where targets are not read, or none is left. Error(mismatch) where `other` is the target,
+// and where no target is given and another column than the last one is called label or target.
 std::optional<std::size_t> choose_target(std::span<const std::string> names,
                                          const DatasetOptions& options, std::size_t other);
 

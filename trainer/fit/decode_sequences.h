@@ -1,6 +1,7 @@
 // What belongs to the labels of sequences.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -9,6 +10,10 @@
 namespace ondine::fit {
 
 using Labels = std::vector<std::int64_t>;
+
+// What the names of the inputs that prepare() writes add to that of the labels: the number of
+// labels of each row, and of its steps.
+inline constexpr std::array<const char*, 2> length_suffixes = {"_lengths", "_input_lengths"};
 
 // The elements of `tensor`, one for each row. Error(mismatch) for another number of rows, and for a
 // length that is negative or above `most`.

@@ -6,6 +6,7 @@
 #include <ondine/data_record.h>
 
 #include "core/message.h"
+#include "trainer/fit/decode_sequences.h"
 #include "trainer/fit/metric_values.h"
 
 namespace ondine::fit {
@@ -14,7 +15,7 @@ namespace {
 using Numbers = std::vector<double>;
 
 [[noreturn]] void reject(const LossFacts& loss, const std::string& label, double found,
-                         const char* needed) {
+                         std::string_view needed) {
   fail(ErrorCode::mismatch, "the labels ", quoted(label), " of the loss ", loss.name, " hold ",
        found, "; ", needed);
 }
@@ -57,27 +58,60 @@ void check_probabilities(const LossFacts& loss, const std::string& label, const 
   }
 }
 
+const Tensor* find_tensor(std::span<const NamedValue> feeds, const std::string& name) {
+  const auto found = std::find_if(feeds.begin(), feeds.end(),
+                                  [&](const NamedValue& one) { return one.first == name; });
+  return found == feeds.end() || !found->second.is_tensor() ? nullptr : &found->second.tensor();
+}
+
+// Too large ones the loss itself finds: it gathers with them.
+void check_sequences(const LossFacts& loss, const std::string& label, std::int64_t blank,
+                     std::span<const NamedValue> feeds) {
+  const Tensor* const counts = find_tensor(feeds, label + length_suffixes[0]);
+  if (counts != nullptr) {
+    for (const Labels& row : cut_labels(*find_tensor(feeds, label), *counts)) {
+      const auto wrong =
+          std::find_if(row.begin(), row.end(), [&](std::int64_t x) { return x < 0 || x == blank; });
+      if (wrong == row.end()) continue;
+      reject(loss, label, static_cast<double>(*wrong),
+             cat("needed are classes from 0 that are not the blank ", blank));
+    }
+  }
+  const std::string steps = label + length_suffixes[1];
+  const Tensor* const found = find_tensor(feeds, steps);
+  if (found == nullptr) return;
+  const Numbers values = metric_values(*found);
+  const auto wrong = std::find_if(values.begin(), values.end(), [](double x) { return !(x >= 0); });
+  if (wrong != values.end()) reject(loss, steps, *wrong, "needed are numbers of steps");
+}
+
 }  // namespace
 
 LabelCheck::LabelCheck(const Model& model) : loss_(nullptr) {
   const DataRecord::Prediction prediction = data_record(model).prediction;
   loss_ = find_loss(prediction.loss);
   label_ = prediction.label;
+  blank_ = prediction.ctc_blank;
 }
 
 void LabelCheck::check(std::span<const NamedValue> feeds, const std::string& label) const {
-  if (loss_ == nullptr) return;
-  const bool is_checked = loss_->labels == LossLabels::binary ||
-                          loss_->labels == LossLabels::signs ||
-                          loss_->labels == LossLabels::probabilities;
-  const auto found = std::find_if(feeds.begin(), feeds.end(),
-                                  [&](const NamedValue& one) { return one.first == label; });
-  if (!is_checked || found == feeds.end() || !found->second.is_tensor()) return;
-  const Tensor& tensor = found->second.tensor();
-  const Numbers values = metric_values(tensor);
-  if (loss_->labels == LossLabels::binary) return check_binary(*loss_, label, values);
-  if (loss_->labels == LossLabels::signs) return check_signs(*loss_, label, values);
-  check_probabilities(*loss_, label, tensor, values);
+  const Tensor* const tensor = loss_ == nullptr ? nullptr : find_tensor(feeds, label);
+  if (tensor == nullptr) return;
+  switch (loss_->labels) {
+    case LossLabels::binary:
+      return check_binary(*loss_, label, metric_values(*tensor));
+    case LossLabels::signs:
+      return check_signs(*loss_, label, metric_values(*tensor));
+    case LossLabels::probabilities:
+      return check_probabilities(*loss_, label, *tensor, metric_values(*tensor));
+    case LossLabels::sequences:
+      return check_sequences(*loss_, label, blank_, feeds);
+    case LossLabels::classes:
+    case LossLabels::numbers:
+    case LossLabels::vectors:
+    case LossLabels::groups:
+      return;  // numbers are free, and the operators of the others look at theirs
+  }
 }
 
 }  // namespace ondine::fit

@@ -2,7 +2,7 @@
 // word.
 #pragma once
 
-#include <optional>
+#include <cstdint>
 #include <span>
 #include <string>
 
@@ -18,13 +18,15 @@ class LabelCheck {
 
   // Error(mismatch) where the feed of the labels, or the one that is named, holds another number
   // than the loss takes: one outside of 0..1 for labels that are there or not, other than -1 and 1
-  // for signs, and probabilities of classes, along axis 1, that are negative or not 1 in all.
+  // for signs, probabilities of classes, along axis 1, that are negative or not 1 in all, and in
+  // sequences the blank, negative classes and lengths that are none.
   void operator()(std::span<const NamedValue> feeds) const { check(feeds, label_); }
   void check(std::span<const NamedValue> feeds, const std::string& label) const;
 
  private:
   const LossFacts* loss_;
   std::string label_;
+  std::int64_t blank_ = 0;
 };
 
 }  // namespace ondine::fit

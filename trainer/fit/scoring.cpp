@@ -7,6 +7,7 @@
 
 #include "core/message.h"
 #include "trainer/fit/data_facts.h"
+#include "trainer/fit/decode_sequences.h"
 #include "trainer/fit/prediction.h"
 #include "trainer/metrics/catalogue.h"
 
@@ -96,7 +97,7 @@ void assume_task(const Model& model, Scoring& scoring) {
 }
 
 void add_lengths(Scoring& scoring, std::int64_t blank) {
-  for (const char* suffix : {"_lengths", "_input_lengths"}) {
+  for (const char* suffix : length_suffixes) {
     PortInfo port;
     port.name = scoring.label.name + suffix;
     port.dtype = DType::int64;
