@@ -116,6 +116,18 @@ RUNTIMES = {
         draws(randomness.one_seed),
         "random/two-nodes-in-a-step",
     ),
+    "one seed for each place in a graph": (
+        randomness.OneSeedPerPlace,
+        "random/graph-and-algorithm-at-one-place",
+    ),
+    "one seed for each place in an initialization": (
+        randomness.OneSeedPerPlace,
+        "random/two-initializations",
+    ),
+    "one seed for each place in an algorithm": (
+        randomness.OneSeedPerPlace,
+        "random/two-algorithms",
+    ),
     "sorted numbers": (draws(randomness.ordered), "random/normal-standard"),
     "halves of a sample alike": (draws(randomness.repeated_halves), "random/uniform-unit"),
     "neighbors mirrored": (draws(randomness.mirrored_neighbors), "random/normal-standard"),

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random numbers that are not random enough."""
 
+import collections
+
 import numpy as np
 from onnx.reference.op_run import OpRun
 
@@ -19,14 +21,37 @@ def runtime(draw, ops=("RandomNormal", "RandomNormalLike", "RandomUniform", "Ran
         def evaluate(self, model, outputs, leaves):
             self.step += 1
             operators = [operator(name, draw, self.step) for name in ops]
-
-            class Random(gradient.Differentiable):
-                pass
-
-            Random.operators = [*gradient.Differentiable.operators, *operators]
-            return Random(model).run(outputs, leaves)
+            return evaluated(model, outputs, leaves, operators)
 
     return Runtime
+
+
+def evaluated(model, outputs, leaves, operators):
+    class Random(gradient.Differentiable):
+        pass
+
+    Random.operators = [*gradient.Differentiable.operators, *operators]
+    return Random(model).run(outputs, leaves)
+
+
+class OneSeedPerPlace(session.Session):
+    """Each graph counts its own steps, and a node draws by its place in the graph."""
+
+    def __init__(self, model):
+        super().__init__(model)
+        self.runs = collections.Counter()
+
+    def evaluate(self, model, outputs, leaves):
+        graph = model.graph.SerializeToString(deterministic=True)
+        self.runs[graph] += 1
+        places = {one.output[0]: place for place, one in enumerate(model.graph.node)}
+
+        def draw(step, node, count):
+            return right(step, places[node], count)
+
+        names = ("RandomNormal", "RandomNormalLike")
+        operators = [operator(name, draw, self.runs[graph]) for name in names]
+        return evaluated(model, outputs, leaves, operators)
 
 
 def quantile(levels, mean, scale):

@@ -161,9 +161,9 @@ class Case:
         self.calls.append(call)
         return self
 
-    def iterate(self, feeds=None, want=None):
+    def iterate(self, feeds=None, want=None, random=None):
         """One iteration: every algorithm in order, with the same inputs."""
-        call = Call("iterate", feeds or {}, 0, want or {})
+        call = Call("iterate", feeds or {}, 0, want or {}, random or {})
         call.algorithms = list(range(len(self.model.training_info)))
         self.calls.append(call)
         return self

@@ -110,5 +110,6 @@ def with_twins(cases, verdicts):
         twin = case.plan.get("twin")
         if twin and verdicts[case.name][0] == PASSED and verdicts[twin][0] != PASSED:
             verdict = SKIPPED if verdicts[twin][0] == SKIPPED else FAILED
-            result[case.name] = verdict, f"refused, but so says nothing: {twin} did not pass"
+            reason = f"refused, but so says nothing: {twin}, its valid twin, {verdicts[twin][0]}"
+            result[case.name] = verdict, f"{reason}: {verdicts[twin][1]}"
     return result

@@ -400,8 +400,8 @@ BODY = """k0 = Constant<value = bool {{1}}>() q = If(k0) <
     then_branch = b () => (float[2] o) {{ {0} = Neg(w) o = Neg({0}) }},
     else_branch = e () => (float[2] p) {{ p = Neg(w) }}>"""
 LOOP = """k0 = Constant<value_int=2>() k1 = Constant<value = bool {{1}}>() q = Loop(k0, k1, w) <
-    body = b (int64 i, bool g, float[2] v) => (bool g2, float[2] v2)
-        {{ g2 = Identity(g) v2 = {0} }}>"""
+    body = b (int64 i, bool on, float[2] v) => (bool on2, float[2] v2)
+        {{ on2 = Identity(on) v2 = {0} }}>"""
 
 
 def loop_with(name):

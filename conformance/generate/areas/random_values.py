@@ -274,6 +274,44 @@ def nodes():
     )
 
 
+def graphs():
+    """Nodes at the same place of different graphs draw independently."""
+    noise = f"RandomNormal<shape=[{COUNT}]>()"
+    yield Case(
+        "graph-and-algorithm-at-one-place",
+        ["step-assigns", "random-initialization"],
+        "main () => (int64 y) { y = Size(w) }",
+        Info(
+            f"a () => (float[{COUNT}] n) {{ n = RandomNormalLike(w) }}",
+            {"v": "n"},
+            f"i () => (float[{COUNT}] s) <float one = {{1}}> {{ q = Neg(one) s = {noise} }}",
+            {"w": "s"},
+        ),
+        values={"w": ZEROS, "v": ZEROS},
+        readings=["fresh-random"],
+    ).initialize(random={"w": NOISE}).train(random={"w": NOISE, "v": NOISE, "n": NOISE}).unrelated(
+        ((1, "state", "w"), (2, "output", "n"))
+    )
+    yield Case(
+        "two-initializations",
+        [*QUOTES],
+        "main () => (int64 y) { y = Size(w) }",
+        Info(initialization=f"i () => (float[{COUNT}] s) {{ s = {noise} }}", initial={"w": "s"}),
+        Info(initialization=f"j () => (float[{COUNT}] t) {{ t = {noise} }}", initial={"v": "t"}),
+        values={"w": ZEROS, "v": ZEROS},
+        readings=["fresh-random"],
+    ).initialize(random={"w": NOISE, "v": NOISE}).unrelated(((1, "state", "w"), (1, "state", "v")))
+    yield Case(
+        "two-algorithms",
+        ["step-assigns"],
+        "main () => (int64 y) { y = Size(w) }",
+        Info(f"a () => (float[{COUNT}] n) {{ n = RandomNormalLike(w) }}", {"u": "n"}),
+        Info(f"b () => (float[{COUNT}] m) {{ m = RandomNormalLike(w) }}", {"v": "m"}),
+        values={"u": ZEROS, "v": ZEROS, "w": ZEROS},
+        readings=["fresh-random"],
+    ).iterate(random={"u": NOISE, "v": NOISE}).unrelated(((1, "state", "u"), (1, "state", "v")))
+
+
 def cases():
-    for group in (normal, uniform, like, computed, steps, nodes):
+    for group in (normal, uniform, like, computed, steps, nodes, graphs):
         yield from group()
