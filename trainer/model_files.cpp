@@ -10,6 +10,7 @@
 #include "core/out_of_memory.h"
 #include "graph/record/record.h"
 #include "graph/record/training_entries.h"
+#include "graph/training/adapters/merge.h"
 #include "graph/training/prepare/held.h"
 #include "graph/training/prepare/names.h"
 #include "graph/training/quantize/hoist_quantization.h"
@@ -173,6 +174,7 @@ graph::ModelDef Model::Impl::with_present_state() const {
 graph::ModelDef Model::Impl::for_inference() const {
   graph::ModelDef result = with_present_state();
   result.training.clear();
+  graph::merge_adapters(result);
   graph::lower_weights(result.graph);
   const auto aware = std::find_if(result.metadata.begin(), result.metadata.end(),
                                   [](const auto& one) { return one.first == graph::entry::qat; });

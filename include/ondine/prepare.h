@@ -166,6 +166,22 @@ class FrozenFormat {
   std::uint8_t code_;
 };
 
+// Low-rank adapters (Hu et al. 2021): y = x w of a linear layer becomes
+// y = x w + scale dropout(x) a b, with a [in, rank], which initialize() draws uniform in
+// +-1 / sqrt(in), and b [rank, out], zeros. They train in place of the other parameters of the
+// model. Linear layers are MatMul nodes, and Gemm nodes without transA, of the main graph whose
+// second factor is a floating point matrix that depends on constants alone.
+struct Lora {
+  std::int64_t rank = 8;  // 1 to 65,536
+  float alpha = 16;       // positive; scale is alpha / rank
+  // Glob patterns on the names of weights or of PyTorch's modules, whole ("layers.0.fc") or from a
+  // dot on ("fc"). Empty: every linear layer but the last ones, whose results, or what is added to
+  // them, are outputs of the model, and but weights that several nodes read.
+  std::vector<std::string> targets = {};
+  float dropout = 0;             // in [0, 1), of the adapters' input in training
+  bool rank_stabilized = false;  // scale is alpha / sqrt(rank) (Kalajdzievski 2023)
+};
+
 struct PrepareOptions {
   Loss loss = Loss::softmax_cross_entropy;
   // The value of the main graph that the loss reads; empty: the only or first floating point
@@ -253,6 +269,11 @@ struct PrepareOptions {
   // "ondine.schedule" describes the schedule. `rate_groups` scale it. Nothing is written for a
   // constant rate without warm-up.
   std::optional<ModelSchedule> schedule = {};
+  // Adapters train, and besides them a new head, embeddings of `table` and what patterns of `train`
+  // name; everything else is frozen. Model::export_inference adds them to the weights, but for
+  // quantized ones, beside which they stay. Excludes last_layers, qat and an `init` other than
+  // automatic and keep.
+  std::optional<Lora> lora = {};
 };
 
 // What becomes of a floating point tensor of the model.

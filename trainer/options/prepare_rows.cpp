@@ -64,6 +64,39 @@ void add_parameters(Rows<PrepareTarget>& rows) {
       .rare();
 }
 
+void add_adapters(Rows<PrepareTarget>& rows) {
+  rows.heading("Adapters");
+  rows.integer("lora", "RANK", "Train low-rank adapters of this rank beside frozen linear layers",
+               [](PrepareTarget& to, std::int64_t value) { to.options.lora = Lora{.rank = value}; })
+      .from(1);
+  rows.real("lora-alpha", "NUMBER", "Adapters count alpha / rank times",
+            [](PrepareTarget& to, double value) {
+              to.options.lora->alpha = static_cast<float>(value);
+            })
+      .by_default("16")
+      .needs({"lora"});
+  rows.text("lora-targets", "PATTERN",
+            "Linear layers with adapters, by names of weights or modules; all-linear (the default) "
+            "is all but the last",
+            [](PrepareTarget& to, const Given& given) {
+              for (const std::string& one : given.texts()) {
+                if (one != "all-linear") to.options.lora->targets.push_back(one);
+              }
+            })
+      .several()
+      .needs({"lora"});
+  rows.real("lora-dropout", "PART", "Part of an adapter's input to drop in training",
+            [](PrepareTarget& to, double value) {
+              to.options.lora->dropout = static_cast<float>(value);
+            })
+      .within(0, 1)
+      .needs({"lora"})
+      .excludes("no-training-mode");
+  rows.flag("rslora", "Adapters count alpha / sqrt(rank) times",
+            [](PrepareTarget& to, bool value) { to.options.lora->rank_stabilized = value; })
+      .needs({"lora"});
+}
+
 // "PATTERN=NUMBER"; patterns may contain '='.
 std::pair<std::string, double> pattern_and_number(const std::string& text,
                                                   const std::string& option) {
@@ -221,6 +254,7 @@ Rows<PrepareTarget> make_rows() {
   add_losses(rows);
   add_optimizers(rows);
   add_parameters(rows);
+  add_adapters(rows);
   add_updates(rows);
   add_model_schedule(rows);
   add_formats(rows);

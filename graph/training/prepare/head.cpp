@@ -1,16 +1,13 @@
 #include "graph/training/prepare/head.h"
 
 #include <algorithm>
-#include <cmath>
-#include <cstring>
 #include <utility>
 
-#include "core/float_formats.h"
+#include "core/filled_tensor.h"
 #include "core/message.h"
-#include "core/random.h"
-#include "core/scalar.h"
 #include "graph/record/record.h"
 #include "graph/training/prepare/cut.h"
+#include "graph/training/prepare/draw_weight.h"
 #include "graph/training/prepare/names.h"
 #include "graph/training/prepare/writer.h"
 
@@ -50,41 +47,9 @@ void remove_unneeded(GraphDef& main) {
   });
 }
 
-// Uniform in +-1 / sqrt(fan in).
-Tensor drawn_weight(const Shape& shape, DType dtype, std::int64_t fan_in) {
-  const double bound = 1 / std::sqrt(static_cast<double>(fan_in));
-  Tensor result(dtype, shape);
-  const auto fill = [&](auto values, const auto& convert) {
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      values[i] = convert(bound * (2 * uniform_at(RandomKey{}, i) - 1));
-    }
-  };
-  switch (dtype) {
-    case DType::float64:
-      fill(result.mutable_values<double>(), [](double value) { return value; });
-      break;
-    case DType::float16:
-      fill(result.mutable_values<float16>(),
-           [](double value) { return to_float16(static_cast<float>(value)); });
-      break;
-    case DType::bfloat16:
-      fill(result.mutable_values<bfloat16>(),
-           [](double value) { return to_bfloat16(static_cast<float>(value)); });
-      break;
-    default:
-      fill(result.mutable_values<float>(), [](double value) { return static_cast<float>(value); });
-  }
-  return result;
-}
-
 Tensor vector_of(const std::vector<float>& numbers, DType dtype) {
-  Tensor result(dtype, {static_cast<std::int64_t>(numbers.size())});
-  auto* to = static_cast<std::byte*>(result.mutable_data());
-  for (const float number : numbers) {
-    std::memcpy(to, scalar_tensor(static_cast<double>(number), dtype).data(), size_of(dtype));
-    to += size_of(dtype);
-  }
-  return result;
+  return filled_tensor({static_cast<std::int64_t>(numbers.size())}, dtype,
+                       [&](std::size_t i) { return static_cast<double>(numbers[i]); });
 }
 
 class HeadWriter {
@@ -134,19 +99,22 @@ class HeadWriter {
     return writer_.node(op, {value, placed.constants.back()}, "head");
   }
 
-  std::string bias() { return writer_.initializer("head.bias", Tensor(cut_->dtype, {classes_})); }
+  std::string bias(PlacedHead& placed) {
+    placed.bias = writer_.initializer("head.bias", Tensor(cut_->dtype, {classes_}));
+    return placed.bias;
+  }
 
   std::string linear(PlacedHead& placed) {
     const bool is_matrix = cut_->dims && cut_->dims->size() == 2;
     const Shape shape = is_matrix ? Shape{classes_, cut_->width} : Shape{cut_->width, classes_};
     placed.weight =
-        writer_.initializer("head.weight", drawn_weight(shape, cut_->dtype, cut_->width));
+        writer_.initializer("head.weight", draw_weight(shape, cut_->dtype, cut_->width));
     if (is_matrix) {
-      return writer_.node("Gemm", {cut_->value, placed.weight, bias()}, "head",
+      return writer_.node("Gemm", {cut_->value, placed.weight, bias(placed)}, "head",
                           {{"transB", std::int64_t{1}}});
     }
     const std::string product = writer_.node("MatMul", {cut_->value, placed.weight}, "head");
-    return writer_.node("Add", {product, bias()}, "head");
+    return writer_.node("Add", {product, bias(placed)}, "head");
   }
 
   std::string convolution(PlacedHead& placed) {
@@ -154,8 +122,9 @@ class HeadWriter {
     const std::size_t rank = cut_->dims ? cut_->dims->size() : 4;
     for (std::size_t i = 2; i < rank; ++i) shape.push_back(1);
     placed.weight =
-        writer_.initializer("head.weight", drawn_weight(shape, cut_->dtype, cut_->width));
-    const std::string scores = writer_.node("Conv", {cut_->value, placed.weight, bias()}, "head");
+        writer_.initializer("head.weight", draw_weight(shape, cut_->dtype, cut_->width));
+    const std::string scores =
+        writer_.node("Conv", {cut_->value, placed.weight, bias(placed)}, "head");
     if (!cut_->pools) return scores;
     const std::string mean = writer_.node("GlobalAveragePool", {scores}, "head");
     return writer_.node("Flatten", {mean}, "head");

@@ -17,6 +17,7 @@ struct PlacedHead {
   std::string cut;     // the value that the head reads
   std::string output;  // the head's result, the first output of the model
   std::string weight;  // drawn by initialization
+  std::string bias;
   std::size_t class_axis = 1;
   std::vector<std::string> constants = {};  // initializers of the head that never train
   std::vector<std::string> values = {};     // results of its nodes

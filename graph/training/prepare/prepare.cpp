@@ -9,6 +9,7 @@
 #include "core/stop.h"
 #include "graph/contract/opsets.h"
 #include "graph/record/training_entries.h"
+#include "graph/training/adapters/attach.h"
 #include "graph/training/inference_mode.h"
 #include "graph/training/prepare/choose.h"
 #include "graph/training/prepare/head.h"
@@ -67,6 +68,19 @@ void check_quantization(const PrepareOptions& options) {
   }
 }
 
+void check_adapters(const PrepareOptions& options) {
+  if (!options.lora) return;
+  const char* excluded = options.last_layers ? "last_layers" : options.qat ? "qat" : nullptr;
+  if (options.init != WeightInit::automatic && options.init != WeightInit::keep) excluded = "init";
+  if (excluded != nullptr) {
+    fail(ErrorCode::mismatch,
+         "adapters (lora) leave the weights of the model alone, which excludes ", excluded);
+  }
+  if (options.lora->dropout > 0 && !options.training_mode) {
+    fail(ErrorCode::mismatch, "the dropout of adapters has no effect without training mode");
+  }
+}
+
 void remove_property(ModelDef& model, const std::string& name) {
   std::erase_if(model.metadata, [&](const auto& one) { return one.first == name; });
 }
@@ -106,9 +120,26 @@ struct Network {
   PlacedHead head;
   QuantizedNetwork quantized;
   std::vector<std::string> notes;
-  std::vector<std::string> restored;  // parameters, and values that were computed from one
-  bool separated = false;             // whether any that were merged are apart
+  std::vector<std::string> restored;    // parameters, and values that were computed from one
+  bool separated = false;               // whether any that were merged are apart
+  std::vector<std::string> drawn = {};  // weights that initialization draws
 };
+
+// Adapters train, with what was added besides them and what the caller names.
+void add_adapters(ModelDef& model, const ValueTypes& types, Network& network,
+                  const std::vector<std::string>& fresh) {
+  AttachedAdapters attached = attach_adapters(model, *network.options.lora, types);
+  std::vector<std::string>& train = network.options.train;
+  for (const std::string& name : {network.head.weight, network.head.bias}) {
+    if (!name.empty()) train.push_back(name);
+  }
+  train.insert(train.end(), fresh.begin(), fresh.end());
+  train.insert(train.end(), attached.trained.begin(), attached.trained.end());
+  network.options.init = WeightInit::keep;
+  network.drawn.insert(network.drawn.end(), attached.drawn.begin(), attached.drawn.end());
+  network.notes.push_back(cat("adapters of rank ", network.options.lora->rank, " beside ",
+                              attached.drawn.size(), " linear layers"));
+}
 
 Separation separation_of(const PrepareOptions& options) {
   if (options.tie) return Separation::none;
@@ -135,8 +166,9 @@ void repair_export(ModelDef& model, const PrepareOptions& asked, Network& networ
 
 // Brings the main graph into the form that is trained: without classical operators, with the new
 // head, in inference mode.
-Network adapt_network(ModelDef& model, const PrepareOptions& asked, const ValueTypes& types) {
-  Network network{asked, {}, {}, {}, {}, false};
+Network adapt_network(ModelDef& model, const PrepareOptions& asked, const ValueTypes& types,
+                      const std::vector<std::string>& fresh) {
+  Network network{asked, {}, {}, {}, {}, false, fresh};
   const auto is_linear_model = [](const NodeDef& node) {
     return one_of(node.op, {"LinearRegressor", "LinearClassifier"});
   };
@@ -147,6 +179,7 @@ Network adapt_network(ModelDef& model, const PrepareOptions& asked, const ValueT
   if (asked.head) {
     network.head = put_head(model, asked, types);
     network.options.output = network.head.output;
+    network.drawn.push_back(network.head.weight);
     for (const std::string& name : network.head.constants) {
       network.options.freeze.push_back(name);
     }
@@ -155,6 +188,7 @@ Network adapt_network(ModelDef& model, const PrepareOptions& asked, const ValueT
   repair_export(model, asked, network);
   check_stop();
   set_inference_mode(model.graph);
+  if (asked.lora) add_adapters(model, types, network, fresh);
   if (asked.qat) network.quantized = insert_quantization(model, *asked.qat);
   return network;
 }
@@ -274,13 +308,14 @@ PrepareReport prepare(ModelDef& given, const PrepareOptions& asked, const ValueT
   check_update_settings(asked);
   check_model(given, imported(given, ""));
   check_quantization(asked);
+  check_adapters(asked);
   if (asked.tie && asked.untie) {
     fail(ErrorCode::mismatch, "tie and untie exclude each other (--tie, --untie)");
   }
   if (asked.quantize_frozen) check_frozen_format(*asked.quantize_frozen, imported(given, ""));
   ModelDef model = given;
-  const auto [options, head, quantized, notes, restored, separated] =
-      adapt_network(model, asked, given_types);
+  const auto [options, head, quantized, notes, restored, separated, drawn] =
+      adapt_network(model, asked, given_types, fresh);
   const ValueTypes types = without(given_types, head.values);
   Names names(model);
   const LossInputs inputs =
@@ -295,8 +330,7 @@ PrepareReport prepare(ModelDef& given, const PrepareOptions& asked, const ValueT
   TrainingInfoDef info;
   WrittenAlgorithm written = write_algorithm(model, info, names, inputs, parameters, options, types,
                                              loss_model, start, quantized);
-  Fresh new_weights(fresh.begin(), fresh.end());
-  if (!head.weight.empty()) new_weights.insert(head.weight);
+  const Fresh new_weights(drawn.begin(), drawn.end());
   const ChosenInit init =
       write_initial_values(model, info, names, parameters, written.updates.optimizer.masters,
                            new_weights, options.init, quantized);

@@ -1,14 +1,13 @@
 #include "graph/training/preprocess/table.h"
 
 #include <algorithm>
-#include <cstring>
 #include <limits>
 #include <numeric>
 #include <set>
 
+#include "core/filled_tensor.h"
 #include "core/message.h"
 #include "core/random.h"
-#include "core/scalar.h"
 #include "graph/contract/opsets.h"
 #include "graph/record/record.h"
 #include "graph/training/prepare/writer.h"
@@ -31,13 +30,7 @@ std::int64_t width_of(const TableColumn& column) {
 
 // Of the standard normal distribution, as initialization draws embeddings.
 Tensor drawn(const Shape& shape, DType dtype, const RandomKey& key) {
-  Tensor result(dtype, shape);
-  const std::size_t width = size_of(dtype);
-  auto* to = static_cast<std::byte*>(result.mutable_data());
-  for (std::uint64_t i = 0; i < static_cast<std::uint64_t>(shape.size()); ++i) {
-    std::memcpy(to + i * width, scalar_tensor(normal_at(key, i), dtype).data(), width);
-  }
-  return result;
+  return filled_tensor(shape, dtype, [&](std::size_t i) { return normal_at(key, i); });
 }
 
 class TableWriter {
