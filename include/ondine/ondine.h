@@ -1,6 +1,7 @@
 // Everything but <ondine/eigen.h>, which needs Eigen.
 #pragma once
 
+#include <ondine/adapters.h>
 #include <ondine/all_rows.h>
 #include <ondine/augment.h>
 #include <ondine/best_paths.h>

@@ -1,6 +1,7 @@
 #include <iostream>
 #include <memory>
 
+#include <ondine/adapters.h>
 #include <ondine/trainer.h>
 
 #include "ondine/command.h"
@@ -15,6 +16,7 @@ void add_export(Parser& parser) {
     std::string model;
     std::string checkpoint;
     std::string weights;
+    std::string adapter;
     std::string output;
     bool training = false;
     bool averaged = false;
@@ -28,15 +30,16 @@ void add_export(Parser& parser) {
                  "  ondine export train.onnx --checkpoint run.ckpt -o continue.onnx "
                  "--training\n"
                  "  ondine export train.onnx --checkpoint run.ckpt -o trained.safetensors\n"
-                 "  ondine export train.onnx --weights other.safetensors -o trained.onnx\n");
+                 "  ondine export train.onnx --weights other.safetensors -o trained.onnx\n"
+                 "  ondine export train.onnx --checkpoint run.ckpt --adapter my_adapter\n");
   command.option("MODEL", &options->model, "Training model").required();
   command.option("--checkpoint", &options->checkpoint, "Checkpoint whose state to export");
   command.option("--weights", &options->weights,
-                 "Weights in .safetensors; they override the checkpoint");
-  command
-      .option("-o,--output", &options->output,
-              "Model to write, or its weights alone as .safetensors")
-      .required();
+                 "Weights in .safetensors, or a folder of adapters; they override the checkpoint");
+  command.option("-o,--output", &options->output,
+                 "Model to write, or its weights alone as .safetensors");
+  command.option("--adapter", &options->adapter,
+                 "Folder to write the adapters to, as PEFT reads them");
   command.option(
       "--training", &options->training,
       "Keep the training information and its state (.onnx), or all state variables (.safetensors)");
@@ -45,11 +48,19 @@ void add_export(Parser& parser) {
   add_external_data(command, options->external);
   add_operator_sets(command, options->load);
   command.runs([options] {
+    if (options->output.empty() && options->adapter.empty()) {
+      throw Error(ErrorCode::invalid_option, "--output is required");
+    }
     Model model = Model::load(options->model, options->load);
     print_warnings(model);
     if (!options->checkpoint.empty()) take_checkpoint(model, options->checkpoint);
     if (!options->weights.empty()) take_weights(model, options->weights);
     if (options->averaged) take_averages(model);
+    if (!options->adapter.empty()) {
+      save_adapters(model, options->adapter);
+      std::cout << "wrote " << options->adapter << '\n';
+    }
+    if (options->output.empty()) return 0;
     const ExportOptions how{options->external};
     if (is_safetensors(options->output)) {
       save_weights(model, options->output, options->training ? WeightSet::all : WeightSet::weights);

@@ -2,6 +2,7 @@
 
 #include <iostream>
 
+#include <ondine/adapters.h>
 #include <ondine/printable.h>
 
 namespace ondine::cli {
@@ -22,6 +23,7 @@ void tell(const std::string& what, const std::vector<std::string>& names) {
 bool is_safetensors(const std::string& file) { return file.ends_with(".safetensors"); }
 
 void take_weights(Model& model, const std::string& file) {
+  if (std::filesystem::is_directory(file)) return load_adapters(model, file);
   const WeightReport report = load_weights(model, file);
   tell("weights missing in '" + file + "' keep their values", report.missing);
   tell("tensors of '" + file + "' that are not state variables are ignored", report.unknown);

@@ -288,6 +288,20 @@ PrepareReport report_of(const WrittenAlgorithm& written, const ParameterChoice& 
   return report;
 }
 
+// The patterns that select adapters are not the caller's.
+void explain_adapters(PrepareReport& report, const PrepareOptions& asked,
+                      const std::vector<std::string>& added) {
+  for (ParameterInfo& one : report.parameters) {
+    const auto is_named = [&](const std::string& pattern) {
+      return matches_glob(pattern, one.name);
+    };
+    const bool is_asked = std::any_of(asked.train.begin(), asked.train.end(), is_named);
+    const bool is_added = std::find(added.begin(), added.end(), one.name) != added.end();
+    if (one.trained && !is_asked) one.reason = is_added ? "added, drawn" : "added";
+    if (one.reason == "matches no train pattern") one.reason = "adapters train in its place";
+  }
+}
+
 // What the model says about its training.
 void record_training(ModelDef& model, const LossInputs& inputs, Updates& updates,
                      const std::vector<std::string>& trained, const PrepareOptions& options) {
@@ -335,6 +349,7 @@ PrepareReport prepare(ModelDef& given, const PrepareOptions& asked, const ValueT
       write_initial_values(model, info, names, parameters, written.updates.optimizer.masters,
                            new_weights, options.init, quantized);
   PrepareReport report = report_of(written, parameters, inputs.prediction, head, init, options);
+  if (options.lora) explain_adapters(report, asked, drawn);
   report.quantized_layers = quantized.layers;
   if (options.quantize_frozen) {
     report.quantized = quantize_frozen(model, report.trained, *options.quantize_frozen);
