@@ -175,8 +175,8 @@ struct Lora {
   std::int64_t rank = 8;  // 1 to 65,536
   float alpha = 16;       // positive; scale is alpha / rank
   // Glob patterns on the names of weights or of PyTorch's modules, whole ("layers.0.fc") or from a
-  // dot on ("fc"). Empty: every linear layer but the last ones, whose results, or what is added to
-  // them, are outputs of the model, and but weights that several nodes read.
+  // dot on ("fc"). Empty, or "all-linear": every linear layer but the last ones, whose results, or
+  // what is added to them, are outputs of the model, and but weights that several nodes read.
   std::vector<std::string> targets = {};
   float dropout = 0;             // in [0, 1), of the adapters' input in training
   bool rank_stabilized = false;  // scale is alpha / sqrt(rank) (Kalajdzievski 2023)

@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,6 +39,8 @@ struct Examination {
   std::vector<Step> steps;  // in the order in which they run; refer to `def`
   NamedValues feeds;
   std::vector<double> losses;  // the sums of the targets
+  // Of adapters whose matrix b is zeros, as they start: b, and a, which has no gradient then.
+  std::set<std::string, std::less<>> resting;
 
   bool trains(std::string_view name) const;
 };

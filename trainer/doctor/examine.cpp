@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <set>
 
+#include <ondine/adapters.h>
+
 #include "core/message.h"
 #include "graph/contract/op_def.h"
 #include "graph/contract/opsets.h"
@@ -111,6 +113,15 @@ Graph resolved(const ModelDef& def, const LoadOptions& options) {
   return std::move(*graph);
 }
 
+std::set<std::string, std::less<>> resting_adapters(const Model& model) {
+  std::set<std::string, std::less<>> names;
+  for (const AdapterInfo& one : adapters(model)) {
+    const auto moments = moments_of(model.get_state(one.b));
+    if (moments && moments->min == 0 && moments->max == 0) names.insert({one.a, one.b});
+  }
+  return names;
+}
+
 }  // namespace
 
 bool Examination::trains(std::string_view name) const {
@@ -148,6 +159,7 @@ Examination examine(const Model& model, std::span<const NamedValue> feeds,
   }
   evaluation.run(def, load, feeds);
 
+  result.resting = resting_adapters(model);
   result.def = std::move(def.graph);
   for (const NodeDef* node : nodes_before(result.def, derivatives)) {
     Step step{node, {}};

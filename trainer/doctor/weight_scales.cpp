@@ -19,6 +19,7 @@ void find_weight_scales(const Examination& on, Findings& findings) {
   for (const TrainedParameter& one : on.trained) {
     const auto moments = moments_of(one.value);
     if (!moments || !moments->finite || one.value.size() < 2) continue;
+    if (on.resting.contains(one.name)) continue;
     // Of terms, factors and what is subtracted, the data says what is usual.
     if (!graph::multiplies_data(on.def, functions, {one.name, one.value, {}, {}})) continue;
     if (moments->deviation > most_deviation) {

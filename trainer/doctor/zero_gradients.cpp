@@ -50,6 +50,7 @@ void find_zero_gradients(const Examination& on, Findings& findings) {
   std::vector<std::pair<const graph::NodeDef*, std::vector<std::string>>> groups;
   for (const TrainedParameter& one : on.trained) {
     if (!all_zero(one.gradient) || is_reported(findings, one.name)) continue;
+    if (on.resting.contains(one.name)) continue;
     const graph::NodeDef* flat = flat_after(on, one.name);
     auto group = std::ranges::find(groups, flat, [](const auto& pair) { return pair.first; });
     if (group == groups.end()) group = groups.insert(groups.end(), {flat, {}});

@@ -78,11 +78,7 @@ void add_adapters(Rows<PrepareTarget>& rows) {
   rows.text("lora-targets", "PATTERN",
             "Linear layers with adapters, by names of weights or modules; all-linear (the default) "
             "is all but the last",
-            [](PrepareTarget& to, const Given& given) {
-              for (const std::string& one : given.texts()) {
-                if (one != "all-linear") to.options.lora->targets.push_back(one);
-              }
-            })
+            [](PrepareTarget& to, const Given& given) { to.options.lora->targets = given.texts(); })
       .several()
       .needs({"lora"});
   rows.real("lora-dropout", "PART", "Part of an adapter's input to drop in training",

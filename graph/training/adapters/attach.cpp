@@ -20,6 +20,7 @@
 namespace ondine::graph {
 namespace {
 
+constexpr std::string_view all_linear = "all-linear";
 constexpr std::int64_t most_rank = 1 << 16;
 
 void check(const Lora& lora) {
@@ -168,10 +169,16 @@ class Attacher {
 
  private:
   bool is_chosen(const Layer& layer) {
-    if (lora_->targets.empty()) return !layer.is_last && !finder_.is_shared(layer.weight);
+    const bool is_inner = !layer.is_last && !finder_.is_shared(layer.weight);
+    if (lora_->targets.empty()) return is_inner;
     bool chosen = false;
     for (std::size_t i = 0; i < lora_->targets.size(); ++i) {
       const std::string& pattern = lora_->targets[i];
+      if (pattern == all_linear) {
+        chosen |= is_inner;
+        matched_[i] = true;
+        continue;
+      }
       const bool matches = matches_glob(pattern, layer.weight) ||
                            matches_glob(pattern, layer.module) ||
                            matches_glob("*." + pattern, layer.module);

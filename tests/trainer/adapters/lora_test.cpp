@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include <ondine/adapters.h>
+#include <ondine/doctor.h>
 #include <ondine/error.h>
 #include <ondine/gradcheck.h>
 
@@ -51,6 +52,12 @@ TEST_CASE("adapters stand beside every linear layer but the last, and change not
   CHECK(model.get_state("body.fc2.lora_B").shape() == Shape{2, 10});
   CHECK(distance(logits_of(model), logits_of(Model::load(three_layers()))) == 0);
   CHECK(report.init == WeightInit::keep);
+}
+
+TEST_CASE("all linear layers and the last one may have adapters") {
+  const Lora lora{.rank = 2, .targets = {"all-linear", "head"}};
+  CHECK(modules_of(prepare(three_layers(), with_adapters(lora))) ==
+        std::vector<std::string>{"body.fc1", "body.fc2", "head"});
 }
 
 TEST_CASE("an adapter adds alpha / rank times the product of its matrices to the weight") {
@@ -156,6 +163,13 @@ TEST_CASE("derivatives by adapters are those of differences") {
   for (const GradcheckResult& one : results) {
     INFO(one.variable << ": " << one.analytic << " and " << one.numeric);
     CHECK(one.passed);
+  }
+}
+
+TEST_CASE("the doctor finds nothing in adapters that have not moved yet") {
+  for (const Finding& one : diagnose(prepare(three_layers(), with_adapters()), batch_of_six())) {
+    INFO(one.check << ": " << one.message);
+    CHECK_FALSE((one.check == "zero-gradient" || one.check == "weight-scale"));
   }
 }
 
