@@ -17,10 +17,6 @@ constexpr std::int64_t chunk_work_vector = std::int64_t{1} << 18;
 
 // Few rows are computed in another way: where C has more rows, no tile may have so few.
 constexpr std::int64_t few_rows = 4;
-template <class T>
-std::int64_t fewest_rows(const GemmCall<T>& call) {
-  return !call.b_packed && call.b_row == 1 && call.a_col == 1 ? most_dots_rows : few_rows;
-}
 
 // So few columns are one block, for which A is packed once anyway.
 constexpr std::int64_t most_once = 512;
@@ -154,8 +150,7 @@ typename GemmPrimitive<T>::Tiles GemmPrimitive<T>::make_tiles(const GemmCall<T>&
     }
     recount();
   }
-  const std::int64_t few = fewest_rows(call);
-  while (m > few && m % tiles.rows <= few && m % tiles.rows > 0) {
+  while (m > few_rows && m % tiles.rows <= few_rows && m % tiles.rows > 0) {
     tiles.rows += unit;
     recount();
   }

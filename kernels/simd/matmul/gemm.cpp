@@ -17,10 +17,6 @@ constexpr std::int64_t padding = 64;   // elements, after each packed matrix
 // Larger matrices B are read from memory at every product.
 constexpr std::int64_t last_cache = std::int64_t{8} << 20;
 
-// Rows whose dot products with three or four columns fit into the registers.
-constexpr int dots_rows = max_separate_rows > 8 ? 8 : 4;
-static_assert(2 * dots_rows <= most_dots_rows);
-
 // GemmPath::dots
 template <class T, int Rows>
 void run_dots(const GemmCall<T>& g, std::int64_t i) {
@@ -41,21 +37,13 @@ void run_dots(const GemmCall<T>& g, std::int64_t i) {
   }
 }
 
-template <class T, int Rows>
-void run_rest_of_dots(const GemmCall<T>& g, std::int64_t i) {
-  if (g.m - i == Rows) return run_dots<T, Rows>(g, i);
-  if constexpr (Rows > 1) run_rest_of_dots<T, Rows - 1>(g, i);
-}
-
-// In groups of rows as equal as can be, each of which reads B once.
 template <class T>
 void run_all_dots(const GemmCall<T>& g) {
-  const std::int64_t rows = even_chunk(g.m, dots_rows);
-  for (std::int64_t i = 0; i < g.m; i += rows) {
-    GemmCall<T> group = g;
-    group.m = min_of(i + rows, g.m);
-    run_rest_of_dots<T, dots_rows>(group, i);
-  }
+  std::int64_t i = 0;
+  for (; i + 4 <= g.m; i += 4) run_dots<T, 4>(g, i);
+  if (g.m - i == 3) run_dots<T, 3>(g, i);
+  if (g.m - i == 2) run_dots<T, 2>(g, i);
+  if (g.m - i == 1) run_dots<T, 1>(g, i);
 }
 
 // GemmPath::few_rows
@@ -198,7 +186,7 @@ GemmBlocking blocking(const GemmCall<T>& g) {
     unblocked.path = GemmPath::few_rows;
     return unblocked;
   }
-  if (!g.b_packed && g.b_row == 1 && g.a_col == 1 && g.m <= 2 * dots_rows && g.k >= 2 * lanes<T>) {
+  if (!g.b_packed && g.b_row == 1 && g.a_col == 1 && g.m <= 4 && g.k >= 2 * lanes<T>) {
     unblocked.path = GemmPath::dots;
     return unblocked;
   }

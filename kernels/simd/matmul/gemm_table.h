@@ -77,14 +77,11 @@ template <class T>
   return reinterpret_cast<T*>(reinterpret_cast<std::uint16_t*>(call.c) + i);
 }
 
-// GemmPath::dots has no more rows with any instruction set.
-inline constexpr std::int64_t most_dots_rows = 16;
-
 // How a product is computed. Follows from its sizes, its strides and whether B is packed.
 enum class GemmPath : std::uint8_t {
   no_product,   // an operand has no elements: beta, biases and activation alone
   few_rows,     // up to 3 rows and B stored by rows: wide blocks, nothing packed
-  dots,         // up to 8 or 16 rows and B stored by columns: dot products, nothing packed
+  dots,         // up to 4 rows and B stored by columns: dot products, nothing packed
   transposed,   // few rows and B stored by columns: C^T, with B read in place; bits of `blocked`
   blocked,      // anything else
   split,        // A and B split into three bfloat16 each while they are packed
