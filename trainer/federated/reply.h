@@ -1,0 +1,37 @@
+// What a node answers.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include <ondine/trainer.h>
+
+#include "trainer/federated/objects.h"
+
+namespace ondine::federated {
+
+// The records of a reply.
+struct ReplyContent {
+  std::string arrays_name = {};  // empty: no arrays
+  NamedValues arrays = {};
+  fleet::Record metrics = {};
+  fleet::Record config = {};  // empty: none
+};
+
+// A message with its objects, ready to be pushed.
+struct Reply {
+  fleet::Message message;
+  std::map<std::string, std::string> objects;  // by id; the root is message.metadata.id
+  double seconds = 0;                          // that the task took
+};
+
+// Seconds since 1970.
+double seconds_now();
+// Whether the time of a message is over.
+bool is_late(const fleet::Metadata& message);
+
+// The reply to a message; it ends when the message does.
+Reply make_reply(const fleet::Metadata& to, const ReplyContent& content);
+Reply make_failure(const fleet::Metadata& to, const std::string& reason);
+
+}  // namespace ondine::federated
