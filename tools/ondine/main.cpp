@@ -17,6 +17,7 @@ int run(int argc, char** argv) {
   for (const auto add : {ondine::cli::add_info,           ondine::cli::add_check,
                          ondine::cli::add_inspect,        ondine::cli::add_prepare,
                          ondine::cli::add_finetune,       ondine::cli::add_new,
+                         ondine::cli::add_federate,
                          ondine::cli::add_train,          ondine::cli::add_infer,
                          ondine::cli::add_eval,           ondine::cli::add_export,
                          ondine::cli::add_verify,         ondine::cli::add_bench,

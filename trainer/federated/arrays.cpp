@@ -100,21 +100,6 @@ std::size_t count_not_finite(const Tensor& tensor) {
   }));
 }
 
-void require_finite(const Tensor& tensor) {
-  std::size_t count = 0;
-  if (tensor.dtype() == DType::float32) count = count_not_finite<float>(tensor);
-  if (tensor.dtype() == DType::float64) count = count_not_finite<double>(tensor);
-  if (tensor.dtype() == DType::float16) {
-    const auto halves = tensor.values<float16>();
-    count = static_cast<std::size_t>(std::count_if(
-        halves.begin(), halves.end(), [](float16 one) { return (one.bits & 0x7c00) == 0x7c00; }));
-  }
-  if (count != 0) {
-    fail(ErrorCode::not_finite, count, " of its numbers ", count == 1 ? "is" : "are",
-         " NaN or infinite");
-  }
-}
-
 }  // namespace
 
 std::vector<StateInfo> exchanged(const Model& model) {
@@ -152,8 +137,23 @@ Tensor read_array(const std::string& id, const StateInfo& wanted, const FetchObj
     fail(ErrorCode::corrupt, "its file has ", source.size() - source.position(),
          " bytes after the last element");
   }
-  require_finite(array);
+  require_finite(array, "its file");
   return array;
+}
+
+void require_finite(const Tensor& tensor, const std::string& name) {
+  std::size_t count = 0;
+  if (tensor.dtype() == DType::float32) count = count_not_finite<float>(tensor);
+  if (tensor.dtype() == DType::float64) count = count_not_finite<double>(tensor);
+  if (tensor.dtype() == DType::float16) {
+    const auto halves = tensor.values<float16>();
+    count = static_cast<std::size_t>(std::count_if(
+        halves.begin(), halves.end(), [](float16 one) { return (one.bits & 0x7c00) == 0x7c00; }));
+  }
+  if (count != 0) {
+    fail(ErrorCode::not_finite, count, " of the numbers of ", name, count == 1 ? " is" : " are",
+         " NaN or infinite");
+  }
 }
 
 fleet::Tree add_array(ObjectStore& to, const Tensor& array) {

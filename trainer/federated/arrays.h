@@ -31,6 +31,9 @@ struct ArrayReading {
 Tensor read_array(const std::string& id, const StateInfo& wanted, const FetchObject& fetch,
                   const ArrayReading& reading);
 
+// Error(not_finite) that names the array unless all numbers are finite.
+void require_finite(const Tensor& array, const std::string& name);
+
 // Adds the array and its chunks.
 fleet::Tree add_array(ObjectStore& to, const Tensor& array);
 

@@ -115,7 +115,7 @@ void FleetClient::confirm(std::uint64_t node, std::uint64_t run, const std::stri
   call("confirm-message-received", fleet::object_call_bytes(node, run, message), most_answer);
 }
 
-void FleetClient::push(std::uint64_t node, const Reply& reply) {
+void FleetClient::push(std::uint64_t node, const Parcel& reply) {
   const fleet::Metadata& metadata = reply.message.metadata;
   const fleet::Tree tree = tree_of(metadata.id, reply.objects);
   const fleet::PushAnswer answer = fleet::read_push_answer(call(

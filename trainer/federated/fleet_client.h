@@ -7,7 +7,7 @@
 #include <string>
 
 #include "proto/fleet_messages.h"
-#include "trainer/federated/reply.h"
+#include "trainer/federated/objects.h"
 #include "trainer/federated/stop_flag.h"
 #include "trainer/federated/transport.h"
 
@@ -31,7 +31,7 @@ class FleetClient {
   std::string pull_object(std::uint64_t node, std::uint64_t run, const std::string& id);
   void confirm(std::uint64_t node, std::uint64_t run, const std::string& message);
   // Pushes the reply and the objects that the SuperLink lacks.
-  void push(std::uint64_t node, const Reply& reply);
+  void push(std::uint64_t node, const Parcel& reply);
 
  private:
   std::string call(std::string_view name, const std::string& body, std::uint64_t most);

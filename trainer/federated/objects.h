@@ -44,6 +44,13 @@ class ObjectStore {
   std::map<std::string, std::string> contents_;
 };
 
+// A message with its objects by their ids; the root is message.metadata.id.
+struct Parcel {
+  fleet::Message message = {};
+  std::map<std::string, std::string> objects = {};
+  double seconds = 0;  // that the task of a reply took
+};
+
 // The tree of an object whose descendants are all in `contents`. Error(corrupt) where one is not,
 // or lies deeper than the objects of a message do.
 fleet::Tree tree_of(const std::string& root, const std::map<std::string, std::string>& contents);

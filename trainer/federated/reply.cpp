@@ -46,7 +46,7 @@ fleet::Metadata metadata_of(const fleet::Metadata& to) {
   return metadata;
 }
 
-Reply finish(fleet::Message message, ObjectStore store, std::vector<fleet::Tree> children) {
+Parcel finish(fleet::Message message, ObjectStore store, std::vector<fleet::Tree> children) {
   message.metadata.id =
       store.add("Message", std::move(children), fleet::message_bytes(message, true)).id;
   return {std::move(message), std::move(store).take()};
@@ -63,7 +63,7 @@ bool is_late(const fleet::Metadata& message) {
   return !(message.created + message.seconds_to_live > seconds_now());
 }
 
-Reply make_reply(const fleet::Metadata& to, const ReplyContent& content) {
+Parcel make_reply(const fleet::Metadata& to, const ReplyContent& content) {
   ObjectStore store;
   std::vector<std::pair<std::string, fleet::Tree>> records;
   if (!content.arrays_name.empty()) {
@@ -83,7 +83,7 @@ Reply make_reply(const fleet::Metadata& to, const ReplyContent& content) {
   return finish({metadata_of(to)}, std::move(store), std::move(children));
 }
 
-Reply make_failure(const fleet::Metadata& to, const std::string& reason) {
+Parcel make_failure(const fleet::Metadata& to, const std::string& reason) {
   fleet::Message message{metadata_of(to)};
   message.failure = fleet::Failure{failed_task, printable(reason.substr(0, most_reason))};
   return finish(std::move(message), {}, {});

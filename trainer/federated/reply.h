@@ -18,20 +18,13 @@ struct ReplyContent {
   fleet::Record config = {};  // empty: none
 };
 
-// A message with its objects, ready to be pushed.
-struct Reply {
-  fleet::Message message;
-  std::map<std::string, std::string> objects;  // by id; the root is message.metadata.id
-  double seconds = 0;                          // that the task took
-};
-
 // Seconds since 1970.
 double seconds_now();
 // Whether the time of a message is over.
 bool is_late(const fleet::Metadata& message);
 
 // The reply to a message; it ends when the message does.
-Reply make_reply(const fleet::Metadata& to, const ReplyContent& content);
-Reply make_failure(const fleet::Metadata& to, const std::string& reason);
+Parcel make_reply(const fleet::Metadata& to, const ReplyContent& content);
+Parcel make_failure(const fleet::Metadata& to, const std::string& reason);
 
 }  // namespace ondine::federated
