@@ -57,9 +57,8 @@ int run(const Options& options) {
   const InterruptGuard guard;
   FederatedNode node(model, std::move(data), federated);
   node.on_wait([] { return !InterruptGuard::requested(); });
-  node.on_note([](const std::string& note) {
-    std::cerr << "note: " << printable(note) << std::endl;
-  });
+  node.on_note(
+      [](const std::string& note) { std::cerr << "note: " << printable(note) << std::endl; });
   if (!options.quiet) {
     node.on_message([](const FederatedMessage& message) { std::cout << message << std::endl; });
   }
@@ -89,10 +88,10 @@ void add_federate(Parser& parser) {
   add_data_options(command, options->data, options->load.deadline).required();
   command.table(OptionGroup::federate, options->federation);
   command.find("--superlink").required();
-  command.table(OptionGroup::train, options->training,
-                {"epochs", "batch-size", "learning-rate", "validation-split", "augment",
-                 "max-time", "max-steps", "accumulate", "algorithm", "map", "set", "metrics",
-                 "class-axis", "on-nan"});
+  command.table(
+      OptionGroup::train, options->training,
+      {"epochs", "batch-size", "learning-rate", "validation-split", "augment", "max-time",
+       "max-steps", "accumulate", "algorithm", "map", "set", "metrics", "class-axis", "on-nan"});
   command.heading("Result");
   command.option("-o,--output", &options->output,
                  "Inference model with the weights of the last message to write, or these as "

@@ -130,8 +130,8 @@ Tensor read_array(const std::string& id, const StateInfo& wanted, const FetchObj
   SharedSource source(bytes_of(*bytes), bytes);
   const Tensor array = read_npy(source, reading.limits);
   if (array.dtype() != wanted.dtype || !(array.shape() == wanted.shape)) {
-    fail(ErrorCode::mismatch, "its file holds a ", array.dtype(), array.shape(), ", the model's is ",
-         wanted.dtype, wanted.shape);
+    fail(ErrorCode::mismatch, "its file holds a ", array.dtype(), array.shape(),
+         ", the model's is ", wanted.dtype, wanted.shape);
   }
   if (source.position() != source.size()) {
     fail(ErrorCode::corrupt, "its file has ", source.size() - source.position(),

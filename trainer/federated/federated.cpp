@@ -41,9 +41,9 @@ struct ONDINE_HIDDEN FederatedNode::Impl {
         data(std::move(given)),
         options(std::move(chosen)),
         key(key_for(options)),
-        transport(federated::make_http_transport({options.superlink, options.insecure,
-                                                  options.root_certificates, options.timeout},
-                                                 key)),
+        transport(federated::make_http_transport(
+            {options.superlink, options.insecure, options.root_certificates, options.timeout},
+            key)),
         node(model, data, options, *transport, key.public_pem(), stop, callbacks) {}
 
   Model& model;

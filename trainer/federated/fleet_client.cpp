@@ -73,10 +73,10 @@ std::uint64_t FleetClient::activate(const std::string& public_key, double heartb
     call("register-node", fleet::identity_bytes(public_key, {}), most_answer);
   } catch (const LinkError& error) {
     if (error.kind() != LinkError::Kind::refused) throw;
-    throw LinkError(LinkError::Kind::refused, ErrorCode::mismatch,
-                    error.message() +
-                        "; register the node's public key there: flwr supernode register FILE",
-                    error.status());
+    throw LinkError(
+        LinkError::Kind::refused, ErrorCode::mismatch,
+        error.message() + "; register the node's public key there: flwr supernode register FILE",
+        error.status());
   }
   return fleet::read_node_number(call("activate-node", body, most_answer));
 }
@@ -98,9 +98,9 @@ std::string FleetClient::pull_object(std::uint64_t node, std::uint64_t run, cons
   const std::string body = fleet::object_call_bytes(node, run, id);
   const auto end = Clock::now() + patience_;
   for (Milliseconds pause = first_pause;; pause = std::min(2 * pause, longest_pause)) {
-    fleet::PulledObject object =
-        fleet::read_object_answer(call("pull-object", body, most_object));
-    if (!object.is_found) fail(ErrorCode::not_found, "the SuperLink lacks an object of the message");
+    fleet::PulledObject object = fleet::read_object_answer(call("pull-object", body, most_object));
+    if (!object.is_found)
+      fail(ErrorCode::not_found, "the SuperLink lacks an object of the message");
     if (object.is_available) return std::move(object.content);
     if (Clock::now() >= end) {
       fail(ErrorCode::limit, "an object of the message did not come in time");

@@ -13,8 +13,8 @@
 
 namespace ondine::federated {
 
-// Repeats what found no SuperLink for `patience`. Every call may throw LinkError, and Error(corrupt)
-// for an answer that is none. For one thread, but for heartbeat().
+// Repeats what found no SuperLink for `patience`. Every call may throw LinkError, and
+// Error(corrupt) for an answer that is none. For one thread, but for heartbeat().
 class FleetClient {
  public:
   FleetClient(Transport& transport, StopFlag& stop, std::chrono::milliseconds patience)

@@ -175,9 +175,9 @@ void require_place(const std::string& place) {
   const std::size_t colon = place.rfind(':');
   const std::string_view port =
       colon == std::string::npos ? std::string_view() : std::string_view(place).substr(colon + 1);
-  const bool is_port = !port.empty() && port.size() <= 5 &&
-                       std::all_of(port.begin(), port.end(),
-                                   [](char c) { return c >= '0' && c <= '9'; });
+  const bool is_port =
+      !port.empty() && port.size() <= 5 &&
+      std::all_of(port.begin(), port.end(), [](char c) { return c >= '0' && c <= '9'; });
   const bool is_host = colon != 0 && place.find_first_of("/@?# \t\r\n") == std::string::npos;
   if (is_port && is_host) return;
   fail(ErrorCode::invalid_option, "the SuperLink needs HOST:PORT, found ", quoted(place));

@@ -33,9 +33,8 @@ bool is_refused(const LinkError& error) { return error.kind() == LinkError::Kind
 
 }  // namespace
 
-Node::Node(Model& model, const Dataset& data, const FederatedOptions& options,
-           Transport& transport, std::string public_key, StopFlag& stop,
-           const NodeCallbacks& callbacks)
+Node::Node(Model& model, const Dataset& data, const FederatedOptions& options, Transport& transport,
+           std::string public_key, StopFlag& stop, const NodeCallbacks& callbacks)
     : model_(model),
       options_(options),
       public_key_(std::move(public_key)),
@@ -73,8 +72,7 @@ FederatedReport Node::run() {
 }
 
 void Node::join() {
-  node_ = client_.activate(public_key_,
-                           std::chrono::duration<double>(options_.heartbeat).count());
+  node_ = client_.activate(public_key_, std::chrono::duration<double>(options_.heartbeat).count());
   if (node_ == 0) fail(ErrorCode::corrupt, "the SuperLink gave the node no number");
   heartbeats_->set_node(node_);
 }

@@ -127,9 +127,9 @@ void NodeFiles::add_answered(const fleet::Metadata& message) {
   const auto now = static_cast<std::int64_t>(seconds_now());
   std::erase_if(answered_, [&](const auto& one) { return one.second < now; });
   while (answered_.size() > most_answered) {
-    answered_.erase(std::min_element(
-        answered_.begin(), answered_.end(),
-        [](const auto& a, const auto& b) { return a.second < b.second; }));
+    answered_.erase(
+        std::min_element(answered_.begin(), answered_.end(),
+                         [](const auto& a, const auto& b) { return a.second < b.second; }));
   }
   if (!checkpoint_.empty()) save_answered();
 }

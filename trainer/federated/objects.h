@@ -1,5 +1,5 @@
-// Objects of Flower: "KIND CHILDREN LENGTH", a zero byte and the body. An object's id is the SHA-256
-// hash of all of it.
+// Objects of Flower: "KIND CHILDREN LENGTH", a zero byte and the body. An object's id is the
+// SHA-256 hash of all of it.
 #pragma once
 
 #include <cstdint>

@@ -13,8 +13,9 @@ namespace {
 void require_options(const TrainerOptions& options) {
   if (!options.checkpoint.empty() || options.resume || options.resume_if_exists ||
       options.overwrite) {
-    fail(ErrorCode::mismatch, "a round of a federation has no checkpoint of its own; set "
-                              "FederatedOptions::checkpoint");
+    fail(ErrorCode::mismatch,
+         "a round of a federation has no checkpoint of its own; set "
+         "FederatedOptions::checkpoint");
   }
   if (!options.log_dir.empty() || !options.report.empty() || options.early_stopping) {
     fail(ErrorCode::mismatch,
@@ -34,8 +35,7 @@ std::vector<StateInfo> require_weights(const Model& model) {
 }
 
 // The metrics under the names that the options give them, and the number of examples.
-fleet::Record record_of(const Metrics& metrics, const ReplyMetrics& names,
-                        std::uint64_t examples) {
+fleet::Record record_of(const Metrics& metrics, const ReplyMetrics& names, std::uint64_t examples) {
   fleet::Record record;
   for (const auto& [name, metric] : names) {
     const double* const value = metrics.find(metric);
@@ -93,7 +93,7 @@ Worker::Worker(const Model& model, const Dataset& data, const FederatedOptions& 
 
 TaskResult Worker::run(const Instruction& instruction, const fleet::Metadata& metadata) {
   const RoundSettings settings = read_settings(instruction.config);
-  TaskResult result = instruction.task == Task::train ? train(instruction, settings, metadata)
+  TaskResult result = instruction.task == Task::train      ? train(instruction, settings, metadata)
                       : instruction.task == Task::evaluate ? evaluate(instruction, settings)
                                                            : query();
   result.round = settings.round;
@@ -110,8 +110,9 @@ Model Worker::prepared(const NamedValues& arrays, std::uint64_t seed) const {
   model.initialize(seed);
   NamedValues values;
   for (const StateInfo& one : base_.state()) {
-    const bool is_sent = std::any_of(arrays.begin(), arrays.end(),
-                                     [&](const NamedValue& sent) { return sent.first == one.name; });
+    const bool is_sent = std::any_of(arrays.begin(), arrays.end(), [&](const NamedValue& sent) {
+      return sent.first == one.name;
+    });
     if (!is_sent) values.emplace_back(one.name, base_.get_state(one.name));
   }
   values.insert(values.end(), arrays.begin(), arrays.end());
