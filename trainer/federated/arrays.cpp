@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "core/digest.h"
 #include "core/message.h"
 #include "core/stream.h"
 #include "graph/record/json_value.h"
@@ -31,7 +32,7 @@ constexpr std::array<std::pair<DType, const char*>, 12> names{{{DType::float32, 
                                                                {DType::uint64, "uint64"},
                                                                {DType::boolean, "bool"}}};
 
-const JsonValue& member(const JsonValue& object, const char* name, JsonValue::Kind kind) {
+const JsonValue& member(const JsonValue& object, std::string_view name, JsonValue::Kind kind) {
   const JsonValue* const found =
       object.kind == JsonValue::Kind::object ? object.find(name) : nullptr;
   if (found == nullptr || found->kind != kind) {
@@ -41,7 +42,7 @@ const JsonValue& member(const JsonValue& object, const char* name, JsonValue::Ki
 }
 
 // A list of whole numbers from 0 on, as messages show it.
-std::vector<std::int64_t> numbers(const JsonValue& list, const char* name) {
+std::vector<std::int64_t> numbers(const JsonValue& list, std::string_view name) {
   std::vector<std::int64_t> result;
   for (const JsonValue& item : list.items) {
     if (item.kind != JsonValue::Kind::integer || item.integer < 0) {

@@ -13,12 +13,6 @@ using federated::ObjectStore;
 using federated::Parcel;
 using graph::JsonValue;
 
-std::string reference(const std::string& name, const std::string& id) {
-  JsonValue list = JsonValue::object();
-  list.set(name, JsonValue::of(id));
-  return graph::dump(list);
-}
-
 const std::string& object_of(const Parcel& parcel, const std::string& id) {
   REQUIRE(parcel.objects.contains(id));
   return parcel.objects.at(id);
