@@ -56,7 +56,8 @@ std::vector<std::int64_t> numbers(const JsonValue& list, std::string_view name) 
 void require_form(const JsonValue& description, const StateInfo& wanted) {
   const std::string& dtype = member(description, "dtype", JsonValue::Kind::text).text;
   if (dtype != numpy_name(wanted.dtype)) {
-    fail(ErrorCode::mismatch, "it is of type ", quoted(dtype), ", the model's is ", wanted.dtype);
+    fail(ErrorCode::mismatch, "it is of type ", quoted(dtype), ", the model's is ",
+         numpy_name(wanted.dtype));
   }
   const std::vector<std::int64_t> dims =
       numbers(member(description, "shape", JsonValue::Kind::list), "shape");

@@ -1,6 +1,6 @@
 #include "trainer/federated/instruction.h"
 
-#include <cmath>
+#include <algorithm>
 #include <limits>
 #include <map>
 
@@ -87,13 +87,14 @@ void read_records(const Object& dictionary, Instruction& to, const std::vector<S
   std::size_t configs = 0;
   for (const auto& [name, id] : entries) {
     const std::string& content = fetch(id);
-    const std::string_view kind = std::string_view(content).substr(0, content.find(' '));
+    const std::string kind = content.substr(0, std::min<std::size_t>(content.find(' '), 16));
+    const Object record = read_object(content, id, kind);
     if (kind == "ConfigRecord") {
       if (++configs > 1) fail(ErrorCode::mismatch, "the message has two records of settings");
       if (content.size() > most_config_bytes) {
         fail(ErrorCode::limit, "the settings have ", content.size(), " bytes");
       }
-      to.config = fleet::read_record(read_object(content, id, "ConfigRecord").body);
+      to.config = fleet::read_record(record.body);
     } else if (kind == "ArrayRecord" && to.task != Task::query) {
       if (!to.arrays_name.empty()) {
         fail(ErrorCode::mismatch, "the message has two records of arrays, ", quoted(to.arrays_name),
@@ -103,7 +104,9 @@ void read_records(const Object& dictionary, Instruction& to, const std::vector<S
         fail(ErrorCode::mismatch, "a record of arrays must not be named ", quoted(name));
       }
       to.arrays_name = name;
-      to.arrays = read_arrays(read_object(content, id, "ArrayRecord"), wanted, fetch, reading);
+      to.arrays = read_arrays(record, wanted, fetch, reading);
+    } else if (kind != "ArrayRecord" && kind != "MetricRecord") {
+      fail(ErrorCode::corrupt, "record ", quoted(name), " is a ", quoted(kind));
     }
   }
 }
