@@ -16,6 +16,8 @@ import sys
 import time
 
 import numpy as np
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROUNDS, ROWS, EXAMPLES = 3, 100, "examples of the reply"
@@ -37,6 +39,11 @@ def wait_for(what, condition, seconds=180):
 def accepts(port):
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def require(condition, message):
+    assert condition, message
+    return True
 
 
 class Federation:
@@ -121,8 +128,12 @@ class Federation:
         assert refused.wait(60) == 1, "a node whose key is unknown joined"
         said = (self.work / "native.log").read_text()
         assert "register the node's public key there" in said, said
-        self.run("openssl", "ecparam", "-name", "secp384r1", "-genkey", "-noout", "-out", "python.key")
-        self.run("openssl", "ec", "-in", "python.key", "-pubout", "-out", "python.key.pub")
+        key = ec.generate_private_key(ec.SECP384R1())
+        (self.work / "python.key").write_bytes(key.private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.OpenSSH,
+            serialization.NoEncryption()))
+        (self.work / "python.key.pub").write_bytes(key.public_key().public_bytes(
+            serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH))
         for key in ("node.ckpt.key.pub", "python.key.pub"):
             self.run(self.scripts / "flwr", "supernode", "register", key, "loop")
 
@@ -197,10 +208,12 @@ def main(ondine, work):
             "run", federation.scripts / "flwr", "run", "app", "loop", "--run-config",
             f'weights="{work}/initial.safetensors" records="{records}" num-server-rounds={ROUNDS}',
             "--stream")
-        wait_for("three messages", lambda: first.poll() is not None, 300)
+        goes_on = lambda: require(run.poll() in (None, 0), "flwr run failed")
+        wait_for("three messages", lambda: goes_on() and first.poll() is not None, 300)
         assert first.returncode == 0, "the first run of the node failed"
         second = federation.native("-o", "last.onnx")
-        wait_for("the last round", (records / f"round{ROUNDS}_evaluation.json").exists, 300)
+        last = records / f"round{ROUNDS}_evaluation.json"
+        wait_for("the last round", lambda: goes_on() and last.exists(), 300)
         time.sleep(1)
         second.send_signal(signal.SIGINT)
         assert second.wait(60) == 0, "the second run of the node failed"
@@ -210,7 +223,6 @@ def main(ondine, work):
             scores = json.loads((records / f"round{number}_evaluation.json").read_text())
             assert sorted(one["num-examples"] for one in scores) == [30, ROWS], scores
         assert (work / "last.onnx").exists()
-        assert run.poll() in (None, 0), "flwr run failed"
     except BaseException:
         for log in sorted(work.glob("*.log")):
             print(f"--- {log.name}\n{log.read_text(errors='replace')[-4000:]}", file=sys.stderr)

@@ -19,6 +19,8 @@
 #include <iterator>
 
 #include <ondine/replace_file.h>
+
+#include "core/base64.h"
 #endif
 
 namespace ondine::federated {
@@ -54,16 +56,25 @@ std::string text_of(BIO* from) {
 // Says that there is no password, where OpenSSL would ask at the terminal.
 int no_password(char*, int, int, void*) { return -1; }
 
-bool is_known_curve(EVP_PKEY* key) {
+// The name that OpenSSH has for the curve; empty for other keys.
+std::string curve_of(EVP_PKEY* key) {
   std::array<char, 64> name{};
   std::size_t size = 0;
   if (EVP_PKEY_get_base_id(key) != EVP_PKEY_EC ||
       EVP_PKEY_get_utf8_string_param(key, OSSL_PKEY_PARAM_GROUP_NAME, name.data(), name.size(),
                                      &size) != 1) {
-    return false;
+    return {};
   }
   const std::string_view curve(name.data(), size);
-  return curve == "secp384r1" || curve == "prime256v1";
+  if (curve == "secp384r1") return "nistp384";
+  return curve == "prime256v1" ? "nistp256" : "";
+}
+
+// A string of RFC 4251, section 5.
+std::string with_length(std::string_view text) {
+  std::string result;
+  for (int shift = 24; shift >= 0; shift -= 8) result += static_cast<char>(text.size() >> shift);
+  return result + std::string(text);
 }
 
 // A new file that only its owner can read.
@@ -108,7 +119,7 @@ NodeKey NodeKey::load(const std::filesystem::path& file) {
     fail(ErrorCode::mismatch, quoted(file.string()),
          " is no private key in PEM that can be read without a password");
   }
-  if (!is_known_curve(key_of(key))) {
+  if (curve_of(key_of(key)).empty()) {
     fail(ErrorCode::mismatch, "key ", quoted(file.string()),
          " is none of ECDSA on P-384 or P-256, which a SuperLink needs");
   }
@@ -131,6 +142,21 @@ std::string NodeKey::private_pem() const {
   return text_of(text.get());
 }
 
+// RFC 5656, section 3.1.
+std::string NodeKey::public_line() const {
+  std::array<unsigned char, 256> point{};
+  std::size_t size = 0;
+  if (EVP_PKEY_get_octet_string_param(key_of(key_), OSSL_PKEY_PARAM_PUB_KEY, point.data(),
+                                      point.size(), &size) != 1) {
+    fail_openssl("read the public key");
+  }
+  const std::string curve = curve_of(key_of(key_));
+  const std::string kind = "ecdsa-sha2-" + curve;
+  const std::string_view bytes(reinterpret_cast<const char*>(point.data()), size);
+  return kind + " " + to_base64(with_length(kind) + with_length(curve) + with_length(bytes)) +
+         " ondine\n";
+}
+
 // The file gets its name when it is whole, so that a crash leaves none or a key.
 NodeKey NodeKey::load_or_make(const std::filesystem::path& file) {
   std::error_code error;
@@ -139,7 +165,7 @@ NodeKey NodeKey::load_or_make(const std::filesystem::path& file) {
     const std::filesystem::path half = file.string() + ".new";
     std::filesystem::remove(half, error);
     write_private(half, key.private_pem());
-    replace_file(file.string() + ".pub", [&](std::ostream& out) { out << key.public_pem(); });
+    replace_file(file.string() + ".pub", [&](std::ostream& out) { out << key.public_line(); });
     std::filesystem::rename(half, file, error);
     if (error) fail(ErrorCode::io, "cannot write ", quoted(file.string()), ": ", error.message());
   }

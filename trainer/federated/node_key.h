@@ -15,7 +15,8 @@ class NodeKey {
   static NodeKey load(const std::filesystem::path& file);
   // A new key.
   static NodeKey make();
-  // The key of the file, which is made, with FILE.pub, where it is not there.
+  // The key of the file, which is made where it is not there, with FILE.pub in the form of OpenSSH,
+  // by which nodes are registered.
   static NodeKey load_or_make(const std::filesystem::path& file);
 
   // SubjectPublicKeyInfo in PEM, by which a SuperLink knows the node.
@@ -26,6 +27,7 @@ class NodeKey {
  private:
   explicit NodeKey(std::shared_ptr<void> key);
   std::string private_pem() const;
+  std::string public_line() const;
 
   std::shared_ptr<void> key_;
   std::string public_pem_;
