@@ -190,9 +190,7 @@ RoundSettings read_settings(const fleet::Record& config) {
     } else if (key == "learning-rate" || key == "lr") {
       settings.learning_rate = static_cast<float>(real(key, value));
     } else if (key == "proximal-mu") {
-      if (real(key, value) == 0) continue;
-      fail(ErrorCode::unsupported,
-           "this node has no proximal term: 'proximal-mu' must be absent or 0");
+      settings.proximal = real(key, value);
     } else {
       settings.unknown.push_back(key);
     }

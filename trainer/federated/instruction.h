@@ -36,11 +36,11 @@ struct RoundSettings {
   std::optional<std::uint64_t> batch_size = {};
   std::optional<std::uint64_t> seed = {};
   std::optional<float> learning_rate = {};
+  double proximal = 0;                    // mu of FedProx
   std::vector<std::string> unknown = {};  // keys that have no effect
 };
 
-// Error(mismatch) for a value of another kind or out of range, Error(unsupported) for a proximal
-// term.
+// Error(mismatch) for a value of another kind or out of range.
 RoundSettings read_settings(const fleet::Record& config);
 
 }  // namespace ondine::federated

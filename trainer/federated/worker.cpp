@@ -5,6 +5,7 @@
 #include <ondine/version.h>
 
 #include "core/message.h"
+#include "trainer/federated/proximal.h"
 #include "trainer/federated/transport.h"
 
 namespace ondine::federated {
@@ -105,8 +106,8 @@ TaskResult Worker::run(const Instruction& instruction, const fleet::Metadata& me
 
 // The seed of random operators can only be set by an initialization, which sets variables too:
 // these get back what they were.
-Model Worker::prepared(const NamedValues& arrays, std::uint64_t seed) const {
-  Model model = base_.clone();
+Model Worker::prepared(const NamedValues& arrays, std::uint64_t seed, double proximal) const {
+  Model model = proximal == 0 ? base_.clone() : with_proximal(base_, arrays, proximal);
   model.initialize(seed);
   NamedValues values;
   for (const StateInfo& one : base_.state()) {
@@ -137,7 +138,7 @@ TrainerOptions Worker::options_for(const RoundSettings& settings) const {
 TaskResult Worker::train(const Instruction& instruction, const RoundSettings& settings,
                          const fleet::Metadata& metadata) {
   const TrainerOptions options = options_for(settings);
-  Model model = prepared(instruction.arrays, options.seed);
+  Model model = prepared(instruction.arrays, options.seed, settings.proximal);
   Watch watch(stop_, metadata);
   Trainer trainer(model, options);
   trainer.on_step([&](const StepReport& step) { return watch(step); });
@@ -158,7 +159,7 @@ TaskResult Worker::train(const Instruction& instruction, const RoundSettings& se
 TaskResult Worker::evaluate(const Instruction& instruction, const RoundSettings& settings) {
   TrainerOptions options = options_for(settings);
   options.learning_rate = {};
-  Model model = prepared(instruction.arrays, options.seed);
+  Model model = prepared(instruction.arrays, options.seed, 0);
   const Evaluation evaluation = Trainer(model, options).evaluate(evaluated_);
   TaskResult result;
   result.weights = instruction.arrays;

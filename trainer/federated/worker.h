@@ -35,7 +35,8 @@ class Worker {
   TaskResult run(const Instruction& instruction, const fleet::Metadata& metadata);
 
  private:
-  Model prepared(const NamedValues& arrays, std::uint64_t seed) const;
+  // Ready to be trained or evaluated, with a proximal term unless `proximal` is 0.
+  Model prepared(const NamedValues& arrays, std::uint64_t seed, double proximal) const;
   TrainerOptions options_for(const RoundSettings& settings) const;
   TaskResult train(const Instruction& instruction, const RoundSettings& settings,
                    const fleet::Metadata& metadata);

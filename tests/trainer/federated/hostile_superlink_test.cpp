@@ -99,7 +99,7 @@ TEST_CASE("settings that a node cannot follow are refused by name") {
   CHECK_THAT(with("seed", std::int64_t{-1}), Contains("'seed' needs a whole number from 0"));
   CHECK_THAT(with("learning-rate", std::numeric_limits<double>::quiet_NaN()),
              Contains("'learning-rate' needs a finite number"));
-  CHECK_THAT(with("proximal-mu", 0.1), Contains("this node has no proximal term"));
+  CHECK_THAT(with("proximal-mu", -0.1), Contains("'proximal-mu' needs a finite number"));
 }
 
 TEST_CASE("messages of types and actions that a node does not have are refused") {

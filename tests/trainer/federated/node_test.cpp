@@ -1,6 +1,7 @@
 // Rounds of a node with a SuperLink that behaves.
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <thread>
 
 #include "tests/trainer/federated/fake_superlink.h"
 #include "tests/trainer/fit/small_task.h"
@@ -227,7 +228,17 @@ TEST_CASE("heartbeats go on while a node works") {
   FakeSuperlink superlink;
   LineNode node(superlink);
   node.options.heartbeat = std::chrono::milliseconds(2);
-  node.options.trainer.epochs = 400;
+  // Each step waits for the first of them.
+  const auto count = [&] {
+    const std::scoped_lock lock(superlink.mutex);
+    return superlink.confirmed.empty() ? 1 : superlink.calls["send-node-heartbeat"];
+  };
+  node.goes_on = [&] {
+    for (int i = 0; i < 2000 && count() == 0; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    return true;
+  };
   superlink.deliver(make_message({.arrays = line_weights()}));
   CHECK(node.run().failed == 0);
   CHECK(superlink.calls["send-node-heartbeat"] > 0);
