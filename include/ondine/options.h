@@ -46,7 +46,7 @@ enum class OptionGroup : std::uint8_t {
 };
 ONDINE_API const char* to_string(OptionGroup group) noexcept;
 inline constexpr OptionGroup option_groups[] = {
-    OptionGroup::load,  OptionGroup::data,     OptionGroup::table,  OptionGroup::prepare,
+    OptionGroup::load,  OptionGroup::data,     OptionGroup::table,   OptionGroup::prepare,
     OptionGroup::train, OptionGroup::evaluate, OptionGroup::export_, OptionGroup::federate};
 
 // Another option that must be given, or have one of these values.
