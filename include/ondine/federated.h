@@ -101,8 +101,9 @@ class ONDINE_API FederatedNode {
   // that it was sent for evaluation, or what it trained. Error(io) for a SuperLink that does not
   // answer for FederatedOptions::retry, Error(mismatch) where it refuses the node.
   FederatedReport run();
-  // From any thread or a signal handler: run() ends before the next step. A round that was begun is
-  // done again by the next run with the same checkpoint.
+  // From any thread or a signal handler: run() ends before the next step, or when the call that it
+  // waits for has an answer. A round that was begun is done again by the next run with the same
+  // checkpoint.
   void request_stop() noexcept;
 
  private:

@@ -59,9 +59,13 @@ int run(const Options& options) {
   node.on_wait([] { return !InterruptGuard::requested(); });
   node.on_note(
       [](const std::string& note) { std::cerr << "note: " << printable(note) << std::endl; });
-  if (!options.quiet) {
-    node.on_message([](const FederatedMessage& message) { std::cout << message << std::endl; });
-  }
+  node.on_message([&](const FederatedMessage& message) {
+    if (!message.failure.empty()) {
+      std::cerr << message << std::endl;
+    } else if (!options.quiet) {
+      std::cout << message << std::endl;
+    }
+  });
   const FederatedReport report = node.run();
   if (!options.quiet) {
     std::cout << report.answered << " messages answered, " << report.failed << " with an error; "

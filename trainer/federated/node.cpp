@@ -218,10 +218,7 @@ void Node::answer(const fleet::Metadata& metadata, Parcel reply, FederatedMessag
   files_.forget_message();
   send(metadata, reply);
   ++report_.answered;
-  if (!told.failure.empty()) {
-    ++report_.failed;
-    note("message " + quoted(metadata.id) + " was answered with an error: " + told.failure);
-  }
+  if (!told.failure.empty()) ++report_.failed;
   if (callbacks_.on_message) callbacks_.on_message(told);
 }
 
