@@ -10,12 +10,10 @@ using cli_test::Workshop;
 TEST_CASE("federate needs a SuperLink, a model and data, and says which it lacks") {
   const Workshop shop;
   shop.succeed("prepare net.onnx -o train.onnx --loss softmax-cross-entropy --label y");
-  shop.misuse("federate --model train.onnx --data x_train.npy", "--superlink is required");
-  shop.misuse("federate --superlink 127.0.0.1:1 --data x_train.npy", "--model is required");
+  shop.misuse("federate --model train.onnx --data data", "--superlink is required");
+  shop.misuse("federate --superlink 127.0.0.1:1 --data data", "--model is required");
   shop.misuse("federate --superlink 127.0.0.1:1 --model train.onnx", "--data is required");
-  const std::string federate =
-      "federate --superlink 127.0.0.1:1 --model train.onnx --data x_train.npy y_train.npy "
-      "--map x=x --map y=y ";
+  const std::string federate = "federate --superlink 127.0.0.1:1 --model train.onnx --data data ";
   shop.misuse(federate + "--insecure --root-certificates ca.pem", "excludes");
   shop.misuse(federate + "--train-metric loss", "--train-metric needs NAME=VALUE");
   shop.misuse(federate + "--most-epochs 0", "--most-epochs");
@@ -26,7 +24,7 @@ TEST_CASE("federate ends with an error where nothing listens, and keeps its key"
   shop.succeed("prepare net.onnx -o train.onnx --loss softmax-cross-entropy --label y");
   const std::string federate =
       "federate --superlink 127.0.0.1:1 --insecure --retry 100ms --model train.onnx "
-      "--data x_train.npy y_train.npy --map x=x --map y=y --checkpoint node.ckpt";
+      "--data data --checkpoint node.ckpt";
   const Result result = shop.run(federate);
   CHECK(result.exit_code == 1);
   if (result.err.find("libcurl and OpenSSL") != std::string::npos) return;
