@@ -7,6 +7,7 @@
 
 #ifdef ONDINE_FLOWER
 #include <curl/curl.h>
+#include <dlfcn.h>
 
 #include <array>
 #include <ctime>
@@ -25,6 +26,52 @@ namespace {
 
 using Handle = std::unique_ptr<CURL, void (*)(CURL*)>;
 using Headers = std::unique_ptr<curl_slist, void (*)(curl_slist*)>;
+
+// libcurl brings two dozen libraries along, which would double the time that any program needs to
+// start. It is loaded by the first node.
+class Curl {
+ public:
+  static const Curl& instance() {
+    static const Curl curl;
+    return curl;
+  }
+
+  CURLcode (*init)(long) = nullptr;
+  CURL* (*make)() = nullptr;
+  void (*free)(CURL*) = nullptr;
+  CURLcode (*set)(CURL*, CURLoption, ...) = nullptr;
+  CURLcode (*perform)(CURL*) = nullptr;
+  CURLcode (*info)(CURL*, CURLINFO, ...) = nullptr;
+  const char* (*text)(CURLcode) = nullptr;
+  curl_slist* (*append)(curl_slist*, const char*) = nullptr;
+  void (*free_list)(curl_slist*) = nullptr;
+
+ private:
+  Curl() : library_(::dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL)) {
+    if (library_ == nullptr) {
+      fail(ErrorCode::unsupported,
+           "federations need libcurl.so.4, which is not installed (Debian package libcurl4)");
+    }
+    find("curl_global_init", init);
+    find("curl_easy_init", make);
+    find("curl_easy_cleanup", free);
+    find("curl_easy_setopt", set);
+    find("curl_easy_perform", perform);
+    find("curl_easy_getinfo", info);
+    find("curl_easy_strerror", text);
+    find("curl_slist_append", append);
+    find("curl_slist_free_all", free_list);
+    if (init(CURL_GLOBAL_DEFAULT) != CURLE_OK) fail(ErrorCode::internal, "libcurl cannot be used");
+  }
+
+  template <class Function>
+  void find(const char* name, Function& to) {
+    to = reinterpret_cast<Function>(::dlsym(library_, name));
+    if (to == nullptr) fail(ErrorCode::unsupported, "libcurl.so.4 has no ", name);
+  }
+
+  void* library_;  // never closed
+};
 
 struct Received {
   std::string body;
@@ -64,7 +111,7 @@ std::string timestamp() {
 }
 
 void add(Headers& headers, const std::string& line) {
-  curl_slist* const longer = curl_slist_append(headers.get(), line.c_str());
+  curl_slist* const longer = Curl::instance().append(headers.get(), line.c_str());
   if (longer == nullptr) throw std::bad_alloc();
   static_cast<void>(headers.release());
   headers.reset(longer);
@@ -73,10 +120,7 @@ void add(Headers& headers, const std::string& line) {
 class HttpTransport final : public Transport {
  public:
   HttpTransport(HttpOptions options, NodeKey key)
-      : options_(std::move(options)), key_(std::move(key)) {
-    static const CURLcode ready = curl_global_init(CURL_GLOBAL_DEFAULT);
-    if (ready != CURLE_OK) fail(ErrorCode::internal, "libcurl cannot be used");
-  }
+      : curl_(Curl::instance()), options_(std::move(options)), key_(std::move(key)) {}
 
   Answer post(std::string_view name, const std::string& body, std::uint64_t most) override {
     Handle handle = lend();
@@ -85,22 +129,22 @@ class HttpTransport final : public Transport {
     std::array<char, CURL_ERROR_SIZE> reason{};
     const Headers headers = make_headers();
     prepare(handle.get(), name, body, headers.get());
-    curl_easy_setopt(handle.get(), CURLOPT_WRITEDATA, &received);
-    curl_easy_setopt(handle.get(), CURLOPT_ERRORBUFFER, reason.data());
-    const CURLcode code = curl_easy_perform(handle.get());
-    curl_easy_setopt(handle.get(), CURLOPT_ERRORBUFFER, nullptr);
+    curl_.set(handle.get(), CURLOPT_WRITEDATA, &received);
+    curl_.set(handle.get(), CURLOPT_ERRORBUFFER, reason.data());
+    const CURLcode code = curl_.perform(handle.get());
+    curl_.set(handle.get(), CURLOPT_ERRORBUFFER, nullptr);
     if (received.is_out_of_memory) throw std::bad_alloc();
     if (received.is_too_long) {
       fail(ErrorCode::limit, "the SuperLink's answer to ", quoted(name), " has more than ", most,
            " bytes");
     }
     if (code != CURLE_OK) {
-      const std::string why = reason[0] == 0 ? curl_easy_strerror(code) : reason.data();
+      const std::string why = reason[0] == 0 ? curl_.text(code) : reason.data();
       fail(is_final(code) ? ErrorCode::mismatch : ErrorCode::io, "cannot reach the SuperLink at ",
            quoted(options_.superlink), ": ", why);
     }
     long status = 0;
-    curl_easy_getinfo(handle.get(), CURLINFO_RESPONSE_CODE, &status);
+    curl_.info(handle.get(), CURLINFO_RESPONSE_CODE, &status);
     give_back(std::move(handle));
     return {static_cast<int>(status), std::move(received.body)};
   }
@@ -113,7 +157,7 @@ class HttpTransport final : public Transport {
   }
 
   Headers make_headers() const {
-    Headers headers(nullptr, curl_slist_free_all);
+    Headers headers(nullptr, curl_.free_list);
     const std::string now = timestamp();
     add(headers, "content-type: application/protobuf");
     add(headers, "accept: application/protobuf");
@@ -128,24 +172,24 @@ class HttpTransport final : public Transport {
                curl_slist* headers) const {
     const std::string scheme = options_.insecure ? "http" : "https";
     const std::string url = scheme + "://" + options_.superlink + "/v1/fleet/" + std::string(name);
-    curl_easy_setopt(handle, CURLOPT_URL, url.c_str());
+    curl_.set(handle, CURLOPT_URL, url.c_str());
 #if LIBCURL_VERSION_NUM >= 0x075500
-    curl_easy_setopt(handle, CURLOPT_PROTOCOLS_STR, scheme.c_str());
+    curl_.set(handle, CURLOPT_PROTOCOLS_STR, scheme.c_str());
 #endif
-    curl_easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(handle, CURLOPT_FOLLOWLOCATION, 0L);
-    curl_easy_setopt(handle, CURLOPT_CONNECTTIMEOUT_MS, 10'000L);
-    curl_easy_setopt(handle, CURLOPT_TIMEOUT_MS, static_cast<long>(options_.timeout.count()));
-    curl_easy_setopt(handle, CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2));
+    curl_.set(handle, CURLOPT_NOSIGNAL, 1L);
+    curl_.set(handle, CURLOPT_FOLLOWLOCATION, 0L);
+    curl_.set(handle, CURLOPT_CONNECTTIMEOUT_MS, 10'000L);
+    curl_.set(handle, CURLOPT_TIMEOUT_MS, static_cast<long>(options_.timeout.count()));
+    curl_.set(handle, CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2));
     if (!options_.root_certificates.empty()) {
-      curl_easy_setopt(handle, CURLOPT_CAINFO, options_.root_certificates.c_str());
-      curl_easy_setopt(handle, CURLOPT_CAPATH, nullptr);
+      curl_.set(handle, CURLOPT_CAINFO, options_.root_certificates.c_str());
+      curl_.set(handle, CURLOPT_CAPATH, nullptr);
     }
-    curl_easy_setopt(handle, CURLOPT_POST, 1L);
-    curl_easy_setopt(handle, CURLOPT_POSTFIELDS, body.data());
-    curl_easy_setopt(handle, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(body.size()));
-    curl_easy_setopt(handle, CURLOPT_HTTPHEADER, headers);
-    curl_easy_setopt(handle, CURLOPT_WRITEFUNCTION, receive);
+    curl_.set(handle, CURLOPT_POST, 1L);
+    curl_.set(handle, CURLOPT_POSTFIELDS, body.data());
+    curl_.set(handle, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(body.size()));
+    curl_.set(handle, CURLOPT_HTTPHEADER, headers);
+    curl_.set(handle, CURLOPT_WRITEFUNCTION, receive);
   }
 
   // Handles keep their connections; heartbeats have another thread and so another handle.
@@ -156,7 +200,7 @@ class HttpTransport final : public Transport {
       idle_.pop_back();
       return handle;
     }
-    Handle handle(curl_easy_init(), curl_easy_cleanup);
+    Handle handle(curl_.make(), curl_.free);
     if (handle == nullptr) throw std::bad_alloc();
     return handle;
   }
@@ -165,6 +209,7 @@ class HttpTransport final : public Transport {
     idle_.push_back(std::move(handle));
   }
 
+  const Curl& curl_;
   HttpOptions options_;
   NodeKey key_;
   std::mutex mutex_;
