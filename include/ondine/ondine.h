@@ -14,6 +14,7 @@
 #include <ondine/dtype.h>
 #include <ondine/error.h>
 #include <ondine/external_data.h>
+#include <ondine/federated.h>
 #include <ondine/finetune.h>
 #include <ondine/fusion.h>
 #include <ondine/gradcheck.h>

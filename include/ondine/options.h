@@ -14,6 +14,7 @@
 #include <ondine/dataset.h>
 #include <ondine/error.h>
 #include <ondine/export.h>
+#include <ondine/federated.h>
 #include <ondine/model.h>
 #include <ondine/prepare.h>
 #include <ondine/table.h>
@@ -41,11 +42,12 @@ enum class OptionGroup : std::uint8_t {
   train,     // TrainerOptions
   evaluate,  // EvaluateOptions
   export_,   // ExportOptions; its name is "export"
+  federate,  // FederatedOptions
 };
 ONDINE_API const char* to_string(OptionGroup group) noexcept;
 inline constexpr OptionGroup option_groups[] = {
-    OptionGroup::load,  OptionGroup::data,     OptionGroup::table,  OptionGroup::prepare,
-    OptionGroup::train, OptionGroup::evaluate, OptionGroup::export_};
+    OptionGroup::load,  OptionGroup::data,     OptionGroup::table,   OptionGroup::prepare,
+    OptionGroup::train, OptionGroup::evaluate, OptionGroup::export_, OptionGroup::federate};
 
 // Another option that must be given, or have one of these values.
 struct OptionCondition {
@@ -128,6 +130,8 @@ ONDINE_API EvaluateOptions evaluate_options(const OptionValues& values,
                                             OptionSpelling spelling = OptionSpelling::name);
 ONDINE_API ExportOptions export_options(const OptionValues& values,
                                         OptionSpelling spelling = OptionSpelling::name);
+ONDINE_API FederatedOptions federated_options(const OptionValues& values,
+                                              OptionSpelling spelling = OptionSpelling::name);
 ONDINE_API DatasetOptions dataset_options(const OptionValues& values,
                                           OptionSpelling spelling = OptionSpelling::name);
 // As `model` takes data (recorded_options), but for what the values say. Error(mismatch) for values

@@ -26,12 +26,13 @@ MODULES = {
 }
 # Where the headers of a third party may be included.
 WALLS = {
-    r"google/protobuf/|onnx_schema\.pb\.h": r"proto/.*\.(cpp|h)$",
+    r"google/protobuf/|(onnx_schema|fleet)\.pb\.h": r"proto/.*\.(cpp|h)$",
     r"Eigen/": r"(kernels/(matmul|elementwise)/.*\.cpp|kernels/matmul/checked_lu\.h|include/ondine/eigen\.h|tests/.*)$",
     r"boost/": r"checkpoints/[^/]*\.cpp$",
     r"(jpeglib|jerror|png|tiffio|openjpeg)\.h|webp/": r"kernels/image/codecs/[^/]*\.cpp$",
     r"(sndfile|samplerate)\.h": r"trainer/data/audio/[^/]*\.cpp$",
     r"re2/": r"kernels/text/[^/]*\.cpp$",
+    r"(curl|openssl)/": r"trainer/federated/(http_transport|node_key)\.cpp$",
     r"dlpack/": r"(bindings/c/[^/]*\.cpp|tests/.*)$",
     r"zlib\.h": r"trainer/data/[^/]*\.cpp$",
     r"CLI/": r"tools/ondine/(command\.cpp|parser\.cpp|parser_table\.h)$",

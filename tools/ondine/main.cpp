@@ -14,17 +14,17 @@ constexpr int failed = 1;
 
 int run(int argc, char** argv) {
   ondine::cli::Parser parser;
-  for (const auto add : {ondine::cli::add_info,           ondine::cli::add_check,
-                         ondine::cli::add_inspect,        ondine::cli::add_prepare,
-                         ondine::cli::add_finetune,       ondine::cli::add_new,
-                         ondine::cli::add_train,          ondine::cli::add_infer,
-                         ondine::cli::add_eval,           ondine::cli::add_export,
-                         ondine::cli::add_verify,         ondine::cli::add_bench,
-                         ondine::cli::add_gradcheck,      ondine::cli::add_doctor,
-                         ondine::cli::add_lower,          ondine::cli::add_differentiate,
-                         ondine::cli::add_import_ort,     ondine::cli::add_replay,
-                         ondine::cli::add_completion,     ondine::cli::add_manual,
-                         ondine::cli::add_options_command}) {
+  for (const auto add : {ondine::cli::add_info,          ondine::cli::add_check,
+                         ondine::cli::add_inspect,       ondine::cli::add_prepare,
+                         ondine::cli::add_finetune,      ondine::cli::add_new,
+                         ondine::cli::add_federate,      ondine::cli::add_train,
+                         ondine::cli::add_infer,         ondine::cli::add_eval,
+                         ondine::cli::add_export,        ondine::cli::add_verify,
+                         ondine::cli::add_bench,         ondine::cli::add_gradcheck,
+                         ondine::cli::add_doctor,        ondine::cli::add_lower,
+                         ondine::cli::add_differentiate, ondine::cli::add_import_ort,
+                         ondine::cli::add_replay,        ondine::cli::add_completion,
+                         ondine::cli::add_manual,        ondine::cli::add_options_command}) {
     add(parser);
   }
   return parser.run(argc, argv);

@@ -36,9 +36,11 @@ const char* struct_of(OptionGroup group) {
     case OptionGroup::evaluate:
       return "EvaluateOptions";
     case OptionGroup::export_:
+      return "ExportOptions";
+    case OptionGroup::federate:
       break;
   }
-  return "ExportOptions";
+  return "FederatedOptions";
 }
 
 std::string joined(const std::vector<std::string>& words) {

@@ -146,36 +146,38 @@ Tensor read_npy(SharedSource& source, const Limits& limits) {
   return columns && shape.rank() > 1 ? to_row_major(result, shape) : result;
 }
 
+void write_npy(Sink& sink, const Tensor& tensor) {
+  const auto* const known =
+      std::find_if(type_codes.begin(), type_codes.end(),
+                   [&](const auto& one) { return one.second == tensor.dtype(); });
+  if (known == type_codes.end()) {
+    fail(ErrorCode::unsupported, "the .npy format has no elements of type ", tensor.dtype());
+  }
+  std::string shape;
+  for (const std::int64_t extent : tensor.shape()) shape += std::to_string(extent) + ",";
+  std::string header = "{'descr': '" + std::string(size_of(tensor.dtype()) == 1 ? "|" : "<") +
+                       std::string(known->first) + "', 'fortran_order': False, 'shape': (" + shape +
+                       "), }";
+  // Elements start at a multiple of 64.
+  header.append(63 - (10 + header.size()) % 64, ' ');
+  header += '\n';
+  // At most 32 dims take less than the 65,535 bytes of version 1.
+  std::string start("\x93NUMPY\x01\x00", 8);
+  start += static_cast<char>(header.size() & 0xff);
+  start += static_cast<char>(header.size() >> 8);
+  sink.write(std::as_bytes(std::span(start)));
+  sink.write(std::as_bytes(std::span(header)));
+  const std::span elements(static_cast<const std::byte*>(tensor.data()), tensor.bytes());
+  if (!other_byte_order) return sink.write(elements);
+  std::vector<std::byte> swapped(elements.begin(), elements.end());
+  swap_numbers(swapped, tensor.dtype());
+  sink.write(swapped);
+}
+
 void save_array(const std::filesystem::path& file, const Tensor& tensor) {
   guard_memory("save the array", [&] {
-    const auto* const known =
-        std::find_if(type_codes.begin(), type_codes.end(),
-                     [&](const auto& one) { return one.second == tensor.dtype(); });
-    if (known == type_codes.end()) {
-      fail(ErrorCode::unsupported, "the .npy format has no elements of type ", tensor.dtype());
-    }
-    std::string shape;
-    for (const std::int64_t extent : tensor.shape()) shape += std::to_string(extent) + ",";
-    std::string header = "{'descr': '" + std::string(size_of(tensor.dtype()) == 1 ? "|" : "<") +
-                         std::string(known->first) + "', 'fortran_order': False, 'shape': (" +
-                         shape + "), }";
-    // Elements start at a multiple of 64.
-    header.append(63 - (10 + header.size()) % 64, ' ');
-    header += '\n';
-    // At most 32 dims take less than the 65,535 bytes of version 1.
-    std::string start("\x93NUMPY\x01\x00", 8);
-    start += static_cast<char>(header.size() & 0xff);
-    start += static_cast<char>(header.size() >> 8);
     PosixFileSystem files;
-    atomic_write(files, file.string(), [&](Sink& sink) {
-      sink.write(std::as_bytes(std::span(start)));
-      sink.write(std::as_bytes(std::span(header)));
-      const std::span elements(static_cast<const std::byte*>(tensor.data()), tensor.bytes());
-      if (!other_byte_order) return sink.write(elements);
-      std::vector<std::byte> swapped(elements.begin(), elements.end());
-      swap_numbers(swapped, tensor.dtype());
-      sink.write(swapped);
-    });
+    atomic_write(files, file.string(), [&](Sink& sink) { write_npy(sink, tensor); });
   });
 }
 

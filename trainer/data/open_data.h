@@ -68,6 +68,8 @@ Tensor read_tensor(SharedSource& source, DType dtype, const Shape& shape, bool b
 Tensor read_idx(SharedSource& source, const Limits& limits);
 // Error(unsupported) for elements that are no numbers.
 Tensor read_npy(SharedSource& source, const Limits& limits);
+// Error(unsupported) for types that the format lacks, before anything is written.
+void write_npy(Sink& sink, const Tensor& tensor);
 
 // An array that is no column of data, and why.
 struct LeftOutArray {

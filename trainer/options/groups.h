@@ -34,6 +34,7 @@ const Rows<PrepareTarget>& prepare_rows();
 const Rows<TrainTarget>& train_rows();
 const Rows<EvaluateTarget>& evaluate_rows();
 const Rows<ExportOptions>& export_rows();
+const Rows<FederatedOptions>& federate_rows();
 
 // "NAME,NAME,..." of each text, apart.
 std::vector<std::string> names_in(const Given& given);

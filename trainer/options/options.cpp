@@ -75,9 +75,11 @@ const char* to_string(OptionGroup group) noexcept {
     case OptionGroup::evaluate:
       return "evaluate";
     case OptionGroup::export_:
+      return "export";
+    case OptionGroup::federate:
       break;
   }
-  return "export";
+  return "federate";
 }
 
 std::span<const OptionInfo> option_table(OptionGroup group) {
@@ -95,9 +97,11 @@ std::span<const OptionInfo> option_table(OptionGroup group) {
     case OptionGroup::evaluate:
       return infos_of(options::evaluate_rows());
     case OptionGroup::export_:
+      return infos_of(options::export_rows());
+    case OptionGroup::federate:
       break;
   }
-  return infos_of(options::export_rows());
+  return infos_of(options::federate_rows());
 }
 
 const OptionInfo* find_option(OptionGroup group, std::string_view name) noexcept {
@@ -156,6 +160,12 @@ EvaluateOptions evaluate_options(const OptionValues& values, std::span<const Por
 ExportOptions export_options(const OptionValues& values, OptionSpelling spelling) {
   ExportOptions result;
   apply(options::export_rows(), result, values, spelling);
+  return result;
+}
+
+FederatedOptions federated_options(const OptionValues& values, OptionSpelling spelling) {
+  FederatedOptions result;
+  apply(options::federate_rows(), result, values, spelling);
   return result;
 }
 

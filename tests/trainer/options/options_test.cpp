@@ -35,6 +35,9 @@ std::string refusal(OptionGroup group, const OptionValues& values,
       case OptionGroup::export_:
         export_options(values, spelling);
         break;
+      case OptionGroup::federate:
+        federated_options(values, spelling);
+        break;
     }
   } catch (const Error& error) {
     CHECK(error.code() == ErrorCode::invalid_option);
