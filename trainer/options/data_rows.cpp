@@ -75,8 +75,8 @@ void add_texts(Rows<DataTarget>& rows) {
                [](DataTarget& to, std::int64_t value) { to.options.text.length = value; })
       .from(1);
   rows.text("tokenizer", "FILE",
-            "SentencePiece model (.model) that cuts texts; if absent the one that the model was "
-            "trained with, else texts are bytes",
+            "SentencePiece model (.model) or tokenizer.json that cuts texts; if absent the one that "
+            "the model was trained with, else texts are bytes",
             set_tokenizer);
 }
 

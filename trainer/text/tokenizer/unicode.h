@@ -1,0 +1,42 @@
+// Properties and forms of characters, by utf8proc.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace ondine::text::tokenizer {
+
+// Error(unsupported) where this build lacks the library.
+void require_unicode();
+
+// As White_Space of Unicode.
+bool is_space(char32_t c) noexcept;
+bool is_number(char32_t c) noexcept;       // Nd, Nl, No
+bool is_punctuation(char32_t c) noexcept;  // P* and every mark of ASCII
+bool is_mark(char32_t c) noexcept;         // M*
+bool is_nonspacing_mark(char32_t c) noexcept;
+bool is_control(char32_t c) noexcept;  // Cc, Cf, Co
+bool is_word(char32_t c) noexcept;     // \w: letters, marks, decimal digits, connectors
+
+// Calls take(lower) for the one or two lower-case characters of c.
+template <class Take>
+void lower_case(char32_t c, const Take& take);
+char32_t simple_lower(char32_t c) noexcept;
+
+enum class NormalForm { nfc, nfd, nfkc, nfkd };
+std::string normal_form(std::string_view text, NormalForm form);
+
+// Bytes of the first grapheme cluster of a text that is not empty.
+std::size_t grapheme_bytes(std::string_view text);
+
+template <class Take>
+void lower_case(char32_t c, const Take& take) {
+  if (c == U'\u0130') {
+    take(U'i');
+    take(U'\u0307');
+  } else {
+    take(simple_lower(c));
+  }
+}
+
+}  // namespace ondine::text::tokenizer
