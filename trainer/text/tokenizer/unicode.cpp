@@ -72,8 +72,7 @@ bool is_unchanged(std::string_view text, NormalForm form) {
   // The bytes of characters below U+0300 are below 0xcc.
   const unsigned char least = form == NormalForm::nfc ? 0xcc : 0x80;
   return std::none_of(text.begin(), text.end(), [&](char c) {
-    const auto byte = static_cast<unsigned char>(c);
-    return byte >= least && (least == 0x80 || byte >= 0xc0);
+    return static_cast<unsigned char>(c) >= least;
   });
 }
 
@@ -106,7 +105,6 @@ bool is_nonspacing_mark(char32_t c) noexcept {
 bool is_control(char32_t c) noexcept {
   if (c < 0x80) return c < 0x20 || c == 0x7f;
   const utf8proc_category_t is = category(c);
-  // The last two of a plane are no characters.
   return is == UTF8PROC_CATEGORY_CC || is == UTF8PROC_CATEGORY_CF || is == UTF8PROC_CATEGORY_CO;
 }
 
