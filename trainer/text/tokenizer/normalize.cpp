@@ -28,14 +28,7 @@ class Form final : public Normalizer {
 
 class Lowercase final : public Normalizer {
  public:
-  void run(NormalText& text) const override {
-    std::string lower;
-    lower.reserve(text.text.size());
-    each_character(text.text, [&](char32_t c, std::string_view) {
-      lower_case(c, [&](char32_t l) { append_utf8(lower, l); });
-    });
-    text.text = std::move(lower);
-  }
+  void run(NormalText& text) const override { text.text = lowercase(text.text); }
 };
 
 class StripAccents final : public Normalizer {

@@ -1,6 +1,4 @@
 // BertNormalizer.
-#include <optional>
-
 #include "trainer/text/tokenizer/normalize_kinds.h"
 #include "trainer/text/tokenizer/unicode.h"
 
@@ -37,13 +35,7 @@ class BertNormalizer final : public Normalizer {
       text.text = normal_form(text.text, NormalForm::nfd);
       filter(text, [](char32_t c) { return !is_nonspacing_mark(c); });
     }
-    if (!lowercase_) return;
-    std::string lower;
-    lower.reserve(text.text.size());
-    each_character(text.text, [&](char32_t c, std::string_view) {
-      lower_case(c, [&](char32_t l) { append_utf8(lower, l); });
-    });
-    text.text = std::move(lower);
+    if (lowercase_) text.text = tokenizer::lowercase(text.text);
   }
 
  private:

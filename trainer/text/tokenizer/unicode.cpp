@@ -122,9 +122,22 @@ bool is_word(char32_t c) noexcept {
          c == 0x200d;
 }
 
-char32_t simple_lower(char32_t c) noexcept {
-  if (c < 0x80) return c >= 'A' && c <= 'Z' ? c + 32 : c;
-  return static_cast<char32_t>(utf8proc_tolower(as_code(c)));
+std::string lowercase(std::string_view text) {
+  std::string lower;
+  lower.reserve(text.size());
+  while (!text.empty()) {
+    checkpoint(4);
+    const CodePoint c = decode_utf8(text);
+    text.remove_prefix(c.bytes);
+    if (c.value < 0x80) {
+      lower += static_cast<char>(c.value >= 'A' && c.value <= 'Z' ? c.value + 32 : c.value);
+    } else if (c.value == 0x130) {
+      lower += "i\xcc\x87";  // the only one that becomes two
+    } else {
+      append_utf8(lower, static_cast<char32_t>(utf8proc_tolower(as_code(c.value))));
+    }
+  }
+  return lower;
 }
 
 std::string normal_form(std::string_view text, NormalForm form) {
@@ -184,7 +197,7 @@ bool is_mark(char32_t) noexcept { return false; }
 bool is_nonspacing_mark(char32_t) noexcept { return false; }
 bool is_control(char32_t) noexcept { return false; }
 bool is_word(char32_t) noexcept { return false; }
-char32_t simple_lower(char32_t c) noexcept { return c; }
+std::string lowercase(std::string_view text) { return std::string(text); }
 std::string normal_form(std::string_view text, NormalForm) { return std::string(text); }
 std::size_t grapheme_bytes(std::string_view text) { return decode_utf8(text).bytes; }
 

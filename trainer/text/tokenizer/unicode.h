@@ -18,25 +18,13 @@ bool is_nonspacing_mark(char32_t c) noexcept;
 bool is_control(char32_t c) noexcept;  // Cc, Cf, Co
 bool is_word(char32_t c) noexcept;     // \w: letters, marks, decimal digits, connectors
 
-// Calls take(lower) for the one or two lower-case characters of c.
-template <class Take>
-void lower_case(char32_t c, const Take& take);
-char32_t simple_lower(char32_t c) noexcept;
+// Character by character: a final sigma is as any other.
+std::string lowercase(std::string_view text);
 
 enum class NormalForm { nfc, nfd, nfkc, nfkd };
 std::string normal_form(std::string_view text, NormalForm form);
 
 // Bytes of the first grapheme cluster of a text that is not empty.
 std::size_t grapheme_bytes(std::string_view text);
-
-template <class Take>
-void lower_case(char32_t c, const Take& take) {
-  if (c == U'\u0130') {
-    take(U'i');
-    take(U'\u0307');
-  } else {
-    take(simple_lower(c));
-  }
-}
 
 }  // namespace ondine::text::tokenizer
