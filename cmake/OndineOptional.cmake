@@ -42,3 +42,9 @@ ondine_optional(TIFF kernels/image/codecs/tiff.cpp tiffio.h tiff webp Lerc jbig 
 ondine_optional(OPENJPEG kernels/image/codecs/jpeg2000.cpp openjpeg.h openjp2)
 ondine_optional(SNDFILE trainer/data/audio/sound_file.cpp sndfile.h sndfile mp3lame FLAC vorbisenc vorbis ogg opus mpg123)
 ondine_optional(SAMPLERATE trainer/data/audio/resample.cpp samplerate.h samplerate)
+# A tokenizer.json needs both.
+option(ONDINE_WITH_TOKENIZERS "Read tokenizer.json by PCRE2 and utf8proc if they are installed" ON)
+if(ONDINE_WITH_TOKENIZERS)
+  ondine_optional(PCRE2 trainer/text/tokenizer/regex.cpp pcre2.h pcre2-8)
+  ondine_optional(UTF8PROC trainer/text/tokenizer/unicode.cpp utf8proc.h utf8proc)
+endif()

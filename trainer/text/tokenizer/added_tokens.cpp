@@ -132,9 +132,9 @@ bool AddedTokens::fits(const Found& found, std::string_view text) const {
 }
 
 const AddedTokens::Token* AddedTokens::find(std::int64_t id) const noexcept {
-  const auto at = std::lower_bound(
-      by_id_.begin(), by_id_.end(), id,
-      [&](std::size_t i, std::int64_t wanted) { return tokens_[i].id < wanted; });
+  const auto at =
+      std::lower_bound(by_id_.begin(), by_id_.end(), id,
+                       [&](std::size_t i, std::int64_t wanted) { return tokens_[i].id < wanted; });
   return at != by_id_.end() && tokens_[*at].id == id ? &tokens_[*at] : nullptr;
 }
 

@@ -49,7 +49,7 @@ class AddedTokens {
  private:
   struct Finder {
     explicit Finder(std::vector<PieceTrie::Entry> entries);
-    PieceTrie trie;  // to positions in tokens_
+    PieceTrie trie;            // to positions in tokens_
     std::vector<bool> begins;  // bytes that a token begins with
     bool is_empty;
   };

@@ -47,8 +47,7 @@ struct Word final : Model::Scratch {
 void consider(const Merges& merges, Word& word, std::int32_t left, std::int32_t right) {
   if (left == none || right == none) return;
   const Symbol& symbol = word.symbols[static_cast<std::size_t>(left)];
-  const Merge* merge =
-      merges.find(symbol.id, word.symbols[static_cast<std::size_t>(right)].id);
+  const Merge* merge = merges.find(symbol.id, word.symbols[static_cast<std::size_t>(right)].id);
   if (merge == nullptr) return;
   word.heap.push_back({merge->rank, left, merge->merged});
   std::push_heap(word.heap.begin(), word.heap.end());

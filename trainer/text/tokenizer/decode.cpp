@@ -46,8 +46,12 @@ std::string lossy(std::string_view bytes) {
       while (broken < whole - 1 && broken < bytes.size()) {
         const auto next = static_cast<unsigned char>(bytes[broken]);
         const bool is_second = broken == 1;
-        const unsigned least = is_second && lead == 0xe0 ? 0xa0 : is_second && lead == 0xf0 ? 0x90 : 0x80;
-        const unsigned most = is_second && lead == 0xed ? 0x9f : is_second && lead == 0xf4 ? 0x8f : 0xbf;
+        const unsigned least = is_second && lead == 0xe0   ? 0xa0
+                               : is_second && lead == 0xf0 ? 0x90
+                                                           : 0x80;
+        const unsigned most = is_second && lead == 0xed   ? 0x9f
+                              : is_second && lead == 0xf4 ? 0x8f
+                                                          : 0xbf;
         if (next < least || next > most) break;
         ++broken;
       }

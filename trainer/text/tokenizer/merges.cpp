@@ -68,9 +68,8 @@ Merges::Merges(const JsonView& json, const Vocabulary& vocabulary, std::size_t p
     if (a.merge.right != b.merge.right) return a.merge.right < b.merge.right;
     return a.merge.rank < b.merge.rank;
   };
-  sort_checked(std::ssize(pairs), before, [&](const auto& less) {
-    std::sort(pairs.begin(), pairs.end(), less);
-  });
+  sort_checked(std::ssize(pairs), before,
+               [&](const auto& less) { std::sort(pairs.begin(), pairs.end(), less); });
   begins_.assign(vocabulary.tokens().size() + 1, 0);
   for (std::size_t i = 0; i < pairs.size(); ++i) {
     const bool is_repeated = i + 1 < pairs.size() && pairs[i + 1].left == pairs[i].left &&

@@ -119,8 +119,8 @@ std::optional<RegexMatch> Regex::Matches::search() {
     }
     if (result == PCRE2_ERROR_NOMEMORY) throw std::bad_alloc();
     if (result != PCRE2_ERROR_NOMATCH) {
-      fail(ErrorCode::limit, "the regular expression ", quoted(regex_->shown_),
-           " takes more than ", most_steps, " steps at byte ", first);
+      fail(ErrorCode::limit, "the regular expression ", quoted(regex_->shown_), " takes more than ",
+           most_steps, " steps at byte ", first);
     }
     first += starts + 1;
     while (first < text_.size() && (static_cast<unsigned char>(text_[first]) & 0xc0U) == 0x80) {
@@ -156,7 +156,8 @@ Regex Regex::literal(std::string_view text) {
   constexpr std::size_t most_bytes = 256;
   if (text.empty()) return Regex(text);
   if (text.size() > most_bytes) {
-    fail(ErrorCode::limit, "a text to look for has ", text.size(), " bytes, more than ", most_bytes);
+    fail(ErrorCode::limit, "a text to look for has ", text.size(), " bytes, more than ",
+         most_bytes);
   }
   Regex regex;
   regex.literal_ = text;

@@ -127,7 +127,7 @@ class Metaspace final : public PreTokenizer {
       fail(ErrorCode::unsupported, quoted(json.path() + ".prepend_scheme"), " ", quoted(scheme),
            " is not known");
     }
-    prepend_ = scheme == "always" ? Prepend::always
+    prepend_ = scheme == "always"  ? Prepend::always
                : scheme == "first" ? Prepend::first
                                    : Prepend::never;
     if (!json.flag_or("add_prefix_space", true)) prepend_ = Prepend::never;
@@ -165,8 +165,7 @@ class ByteLevel final : public PreTokenizer {
     json.allow_only({"add_prefix_space", "trim_offsets", "use_regex"});
     add_space_ = json.flag_or("add_prefix_space", true);
     if (!json.flag_or("use_regex", true)) return;
-    regex_.emplace(
-        R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)");
+    regex_.emplace(R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)");
   }
 
   void run(std::string_view word, bool is_first, WordSink& to) const override {

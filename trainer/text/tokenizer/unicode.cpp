@@ -34,8 +34,8 @@ constexpr char32_t first_composed_mark = 0x300;
 void decompose(char32_t c, bool compatible, std::vector<Code>& to) {
   Code parts[32];
   int boundary = 0;
-  const auto options = static_cast<utf8proc_option_t>(
-      UTF8PROC_DECOMPOSE | (compatible ? UTF8PROC_COMPAT : 0));
+  const auto options =
+      static_cast<utf8proc_option_t>(UTF8PROC_DECOMPOSE | (compatible ? UTF8PROC_COMPAT : 0));
   const utf8proc_ssize_t count =
       utf8proc_decompose_char(as_code(c), parts, std::ssize(parts), options, &boundary);
   if (count < 0 || count > std::ssize(parts)) {
@@ -61,9 +61,8 @@ void sort_marks(std::vector<Code>& codes) {
     const auto before = [](Code a, Code b) { return combining_class(a) < combining_class(b); };
     const auto first = codes.begin() + static_cast<std::ptrdiff_t>(i);
     const auto last = codes.begin() + static_cast<std::ptrdiff_t>(end);
-    sort_checked(std::ssize(codes), before, [&](const auto& less) {
-      std::stable_sort(first, last, less);
-    });
+    sort_checked(std::ssize(codes), before,
+                 [&](const auto& less) { std::stable_sort(first, last, less); });
     i = end;
   }
 }
@@ -71,9 +70,8 @@ void sort_marks(std::vector<Code>& codes) {
 bool is_unchanged(std::string_view text, NormalForm form) {
   // The bytes of characters below U+0300 are below 0xcc.
   const unsigned char least = form == NormalForm::nfc ? 0xcc : 0x80;
-  return std::none_of(text.begin(), text.end(), [&](char c) {
-    return static_cast<unsigned char>(c) >= least;
-  });
+  return std::none_of(text.begin(), text.end(),
+                      [&](char c) { return static_cast<unsigned char>(c) >= least; });
 }
 
 }  // namespace
@@ -159,8 +157,7 @@ std::string normal_form(std::string_view text, NormalForm form) {
   auto count = std::ssize(codes);
   if (form == NormalForm::nfc || form == NormalForm::nfkc) {
     count = utf8proc_normalize_utf32(
-        codes.data(), count,
-        static_cast<utf8proc_option_t>(UTF8PROC_COMPOSE | UTF8PROC_STABLE));
+        codes.data(), count, static_cast<utf8proc_option_t>(UTF8PROC_COMPOSE | UTF8PROC_STABLE));
   }
   std::string result;
   for (std::ptrdiff_t i = 0; i < count; ++i) {

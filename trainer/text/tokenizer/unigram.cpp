@@ -113,9 +113,8 @@ class Unigram final : public Model {
       return;
     }
     const auto byte_of = [&](char c) { return vocabulary_.byte(static_cast<unsigned char>(c)); };
-    const bool has_all = has_bytes_ && std::all_of(text.begin(), text.end(), [&](char c) {
-                           return byte_of(c) != no_id;
-                         });
+    const bool has_all = has_bytes_ && std::all_of(text.begin(), text.end(),
+                                                   [&](char c) { return byte_of(c) != no_id; });
     if (has_all) {
       for (const char c : text) ids.push_back(byte_of(c));
       return;

@@ -46,9 +46,8 @@ void Vocabulary::make_trie() {
   for (std::size_t i = 0; i < tokens_.size(); ++i) {
     if (!tokens_[i].empty()) entries.emplace_back(tokens_[i], static_cast<Id>(i));
   }
-  sort_checked(std::ssize(entries), std::less<>(), [&](const auto& before) {
-    std::sort(entries.begin(), entries.end(), before);
-  });
+  sort_checked(std::ssize(entries), std::less<>(),
+               [&](const auto& before) { std::sort(entries.begin(), entries.end(), before); });
   // Of equal texts the one with the largest id is the last.
   std::vector<PieceTrie::Entry> last;
   for (const PieceTrie::Entry& entry : entries) {

@@ -14,12 +14,13 @@ class WordPiece final : public Model {
       : vocabulary_(json.at("vocab")),
         continuing_(continuing(json.text_or("continuing_subword_prefix", "##"))),
         unknown_(vocabulary_.find(json.text_or("unk_token", "[UNK]"))),
-        most_characters_(json.has("max_input_chars_per_word")
-                             ? static_cast<std::size_t>(
-                                   json.at("max_input_chars_per_word").integer(std::int64_t{1} << 40))
-                             : 100) {
-    json.allow_only({"unk_token", "continuing_subword_prefix", "max_input_chars_per_word",
-                     "vocab"});
+        most_characters_(
+            json.has("max_input_chars_per_word")
+                ? static_cast<std::size_t>(
+                      json.at("max_input_chars_per_word").integer(std::int64_t{1} << 40))
+                : 100) {
+    json.allow_only(
+        {"unk_token", "continuing_subword_prefix", "max_input_chars_per_word", "vocab"});
   }
 
   void append(std::string_view word, Scratch&, Ids& ids) const override {
