@@ -25,10 +25,8 @@ std::size_t spaces_at_end(std::string_view text) {
   const std::size_t all = text.size();
   while (!text.empty() && is_space(last_character(text))) {
     checkpoint(16);
+    while ((static_cast<unsigned char>(text.back()) & 0xc0U) == 0x80) text.remove_suffix(1);
     text.remove_suffix(1);
-    while (!text.empty() && (static_cast<unsigned char>(text.back()) & 0xc0U) == 0x80) {
-      text.remove_suffix(1);
-    }
   }
   return all - text.size();
 }
