@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -44,7 +45,10 @@ class Regex {
 
    private:
     std::optional<RegexMatch> search();
-    int try_from(std::size_t first, std::size_t starts);
+    int match(std::size_t first, std::size_t starts, std::size_t end, std::uint32_t most_steps_each,
+              std::uint32_t options);
+    int match_quickly(std::size_t first, std::size_t starts);
+    int match_slowly(std::size_t first);
 
     struct State;
     const Regex* regex_;

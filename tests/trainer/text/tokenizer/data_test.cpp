@@ -1,11 +1,12 @@
 // Data and models whose texts are cut by a tokenizer.json.
 #include <catch2/catch.hpp>
+#include <fstream>
 
 #include <ondine/build.h>
 #include <ondine/data.h>
 #include <ondine/data_record.h>
 #include <ondine/prepare.h>
-#include <ondine/train.h>
+#include <ondine/trainer.h>
 
 #include "tests/support/temporary_folder.h"
 #include "tests/trainer/text/tokenizer/tokenizer_file.h"

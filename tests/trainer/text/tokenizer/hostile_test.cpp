@@ -111,8 +111,7 @@ TEST_CASE("a tokenizer keeps a deadline") {
   }
   const auto start = std::chrono::steady_clock::now();
   const StopScope scope({nullptr, start + std::chrono::milliseconds(100)});
-  CHECK_THROWS_WITH(slow.encode(std::string(100'000, 'a')),
-                    Contains("deadline") || Contains("steps"));
+  CHECK_THROWS_WITH(slow.encode(std::string(100'000, 'a')), Contains("deadline"));
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
   CHECK(taken.count() < 2);
 }

@@ -37,15 +37,14 @@ TEST_CASE("a text is cut at the matches of a pattern as each behavior says") {
 TEST_CASE("patterns have properties of characters and look ahead") {
   const std::string words = R"({"Regex":"\\p{L}+|\\p{N}{1,3}|\\s+(?!\\S)|\\s+"})";
   CHECK(words_of(split(words, "Isolated"), "é12345  х") == Words{"é", "123", "45", " ", " ", "х"});
-  CHECK(words_of(split(R"({"Regex":"(?i:'s|'t)"
-})", "Isolated"), "it'Sx") ==
+  CHECK(words_of(split(R"x({"Regex":"(?i:'s|'t)"})x", "Isolated"), "it'Sx") ==
         Words{"it", "'S", "x"});
-// Han alone, without the punctuation that scripts share.
-CHECK(words_of(split(R"({"Regex":"\\p{Han}+"})", "Isolated"), "日本、x") == Words{"日本", "、x"});
-CHECK(words_of(split(R"({"Regex":"[^(\\s|[.,])]+"})", "Removed", "true"), "a b.c(d") ==
-      Words{"a", "b", "c", "d"});
-CHECK(words_of(split(R"({"Regex":"\\b"})", "Isolated"), "ab.c") == Words{"ab", ".", "c"});
-CHECK(words_of(split(R"({"Regex":""})", "Isolated"), "añ") == Words{"a", "ñ"});
+  // Han alone, without the punctuation that scripts share.
+  CHECK(words_of(split(R"({"Regex":"\\p{Han}+"})", "Isolated"), "日本、x") == Words{"日本", "、x"});
+  CHECK(words_of(split(R"({"Regex":"[^(\\s|[.,])]+"})", "Removed", "true"), "a b.c(d") ==
+        Words{"a", "b", "c", "d"});
+  CHECK(words_of(split(R"({"Regex":"\\b"})", "Isolated"), "ab.c") == Words{"ab", ".", "c"});
+  CHECK(words_of(split(R"({"Regex":""})", "Isolated"), "añ") == Words{"a", "ñ"});
 }
 
 TEST_CASE("patterns that mean something else in another syntax are refused") {
@@ -55,9 +54,9 @@ TEST_CASE("patterns that mean something else in another syntax are refused") {
                       Contains(part) && Contains("regular expression"));
   };
   refused("[a&&b]", "&& in a class");
-  refused("\\\\h+", "\\h");
+  refused("\\\\h+", "5ch'");
   refused("(?m:a.)", "(?m:");
-  refused("(a)\\\\1", "\\1");
+  refused("(a)\\\\1", "5c1'");
   refused("(?<n>a)", "(?<n");
   refused("[[:alpha:]]", "[[:");
   refused("[a[^b]]", "[^b");
