@@ -48,7 +48,7 @@ TEST_CASE("a model of the next token is trained by a tokenizer.json, which it ke
       "--batch-size 10 -o tuned.onnx --report report.html");
   CHECK_THAT(shop.read("report.html"), Contains("tokenizer.json"));
   CHECK(shop.succeed("infer tuned.onnx --prompt ' the' --sample 4 --temperature 0").out ==
-        " the c the c\n");
+        " the c the \n");
   file.added_tokens = R"([{"content":"<x>"}])";
   shop.write("other.json", file.text());
   shop.refuse("eval tuned.onnx --data text_val.txt --tokenizer other.json",
