@@ -61,3 +61,13 @@ if(ONDINE_WITH_FLOWER AND NOT ONDINE_STATIC)
     message(STATUS "ondine: without FLOWER")
   endif()
 endif()
+
+# A tokenizer.json needs both.
+option(ONDINE_WITH_TOKENIZERS "Read tokenizer.json by PCRE2 and utf8proc if they are installed" ON)
+if(ONDINE_WITH_TOKENIZERS)
+  ondine_optional(PCRE2 trainer/text/tokenizer/regex.cpp pcre2.h pcre2-8)
+  ondine_optional(UTF8PROC trainer/text/tokenizer/unicode.cpp utf8proc.h utf8proc)
+  if(ONDINE_WITH_PCRE2 AND ONDINE_PCRE2_LIBRARY AND ONDINE_WITH_UTF8PROC AND ONDINE_UTF8PROC_LIBRARY)
+    set(ONDINE_HAS_TOKENIZERS ON)
+  endif()
+endif()

@@ -2,8 +2,10 @@
 # Installs the Debian packages that are missing, and those given as arguments. Needs root or sudo only when some are.
 set -eu
 packages="g++ cmake ninja-build protobuf-compiler libprotobuf-dev libeigen3-dev
-  libboost-serialization-dev zlib1g-dev libre2-dev libjpeg62-turbo-dev libpng-dev
-  libwebp-dev libtiff-dev libopenjp2-7-dev libsndfile1-dev libsamplerate0-dev libcurl4-openssl-dev libssl-dev libcli11-dev libtomlplusplus-dev nlohmann-json3-dev libdlpack-dev catch2 clang-format python3 python3-venv
+  libboost-serialization-dev zlib1g-dev libre2-dev libpcre2-dev libutf8proc-dev libjpeg62-turbo-dev
+  libpng-dev libwebp-dev libtiff-dev libopenjp2-7-dev libsndfile1-dev libsamplerate0-dev
+  libcurl4-openssl-dev libssl-dev libcli11-dev libtomlplusplus-dev nlohmann-json3-dev libdlpack-dev
+  catch2 clang-format python3 python3-venv
   qemu-user dataset-fashion-mnist $*"
 # Tests and timings that need these are skipped without them.
 optional="g++-aarch64-linux-gnu valgrind asterisk-core-sounds-en-wav

@@ -65,8 +65,8 @@ struct DataRecord {
   };
   struct Text {
     std::string column;
-    std::string encoding;     // "bytes" or "sentencepiece"; empty: the model takes no texts
-    std::string pieces;       // content of a SentencePiece model
+    std::string encoding;     // TextEncoding::name(); empty: the model takes no texts
+    std::string pieces;       // content of a SentencePiece model or of a tokenizer.json
     std::int64_t length = 0;  // ids in a row; 0: as the model's input says
   };
   // Operators in front of an input of the main graph that prepare wrote.

@@ -17,12 +17,12 @@
 namespace ondine {
 
 namespace text {
-class PieceEncoding;
+class TokenCoder;
 }
 
 // How texts become ids: one for each byte of UTF-8, 0 to 255, where id 0, which no text has, is the
-// padding of a short row, or the ids of a SentencePiece model's pieces. Immutable; copies share the
-// model.
+// padding of a short row, the ids of a SentencePiece model's pieces, or those of the tokens of a
+// tokenizer.json, the file of Hugging Face. Immutable; copies share the model.
 class ONDINE_API TextEncoding {
  public:
   static constexpr std::int64_t padding = 0;  // of bytes
@@ -31,19 +31,30 @@ class ONDINE_API TextEncoding {
   // A SentencePiece model (.model) of type unigram or BPE, from a file or its content. Ids and
   // decoded texts are those of the sentencepiece library; control pieces, such as that for the end
   // of a text, are not added. Error(corrupt), Error(unsupported) or Error(limit) for other files.
+  // A file that begins with "{" or whose name ends in .json is read as a tokenizer.json.
   static TextEncoding open(const std::filesystem::path& file);
   static TextEncoding sentencepiece(std::span<const std::byte> model);
+  // The content of a tokenizer.json. Ids and decoded texts are those of the `tokenizers` package,
+  // with the special tokens of its post-processor around a text and without them in what is
+  // decoded; its rules for cutting and padding are not followed. Error(corrupt), Error(limit), and
+  // Error(unsupported) naming a part that is not known or the library that this build lacks.
+  static TextEncoding tokenizer_json(std::span<const std::byte> file);
 
   // Error(corrupt) naming line and byte where the text is not UTF-8 or has a character U+0000.
   std::vector<std::int64_t> encode(std::string_view text) const;
+  // Of a text that goes on: without ending().
+  std::vector<std::int64_t> encode_beginning(std::string_view text) const;
+  // Special tokens that encode() puts after each text; rows that are cut off end with them.
+  std::span<const std::int64_t> ending() const noexcept;
   // Error(mismatch) for a number that is no id. Bytes: leaves the padding out; a sequence of ids
   // need not make whole characters. Pieces: control pieces have no text, and bytes that make no
-  // character are U+FFFD.
+  // character are U+FFFD. Special tokens have no text.
   std::string decode(std::span<const std::int64_t> ids) const;
   std::int64_t size() const noexcept;  // ids are below it
   // Of short rows. Of pieces the one for padding, else for the end of a text, else for the unknown.
   std::int64_t padding_id() const noexcept;
-  std::string name() const;  // as in a model's metadata: "bytes" or "sentencepiece"
+  // As in a model's metadata: "bytes", "sentencepiece" or "tokenizer.json".
+  std::string name() const;
   // The content of the model's file; empty for bytes.
   std::span<const std::byte> model() const noexcept;
 
@@ -54,7 +65,7 @@ class ONDINE_API TextEncoding {
  private:
   bool is_same(const TextEncoding& other) const noexcept;
 
-  std::shared_ptr<const text::PieceEncoding> pieces_;  // none: bytes
+  std::shared_ptr<const text::TokenCoder> coder_;  // none: bytes
 };
 
 struct TextOptions {
@@ -68,7 +79,7 @@ struct TextOptions {
 
 // As the metadata says that the model was trained; else the length is that of the only input of
 // integers [N, T] with a fixed T. Error(unsupported) for an encoding of another name, and the
-// errors of TextEncoding::sentencepiece.
+// errors of TextEncoding::sentencepiece and tokenizer_json.
 ONDINE_API TextOptions text_options(const Model& model);
 
 struct SampleOptions {

@@ -33,11 +33,12 @@ WALLS = {
     r"(sndfile|samplerate)\.h": r"trainer/data/audio/[^/]*\.cpp$",
     r"re2/": r"kernels/text/[^/]*\.cpp$",
     r"(curl|openssl)/": r"trainer/federated/(http_transport|node_key)\.cpp$",
+    r"(pcre2|utf8proc)\.h": r"trainer/text/tokenizer/(regex|unicode)\.cpp$",
     r"dlpack/": r"(bindings/c/[^/]*\.cpp|tests/.*)$",
     r"zlib\.h": r"trainer/data/[^/]*\.cpp$",
     r"CLI/": r"tools/ondine/(command\.cpp|parser\.cpp|parser_table\.h)$",
     r"toml\+\+/": r"tools/ondine/job_file\.cpp$",
-    r"nlohmann/": r"((bindings/c|checkpoints|graph/record)/[^/]*\.cpp|(tools/ondine|tests|bench)/.*)$",
+    r"nlohmann/": r"((bindings/c|checkpoints|graph/record)/[^/]*\.cpp|trainer/text/tokenizer/json_tree\.cpp|(tools/ondine|tests|bench)/.*)$",
 }
 # Entries of the metadata are read and written in one place.
 ENTRY = re.compile(

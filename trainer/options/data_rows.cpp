@@ -74,10 +74,11 @@ void add_texts(Rows<DataTarget>& rows) {
                "Bytes or pieces of a row of text, for models that leave it open",
                [](DataTarget& to, std::int64_t value) { to.options.text.length = value; })
       .from(1);
-  rows.text("tokenizer", "FILE",
-            "SentencePiece model (.model) that cuts texts; if absent the one that the model was "
-            "trained with, else texts are bytes",
-            set_tokenizer);
+  rows.text(
+      "tokenizer", "FILE",
+      "SentencePiece model (.model) or tokenizer.json that cuts texts; if absent the one that "
+      "the model was trained with, else texts are bytes",
+      set_tokenizer);
 }
 
 void set_rate(DataTarget& to, const Given& given) {

@@ -146,13 +146,14 @@ std::string sample_text(const Model& model, std::string_view prompt, const Sampl
     TextOptions text = text_options(model);
     if (options.encoding) text.encoding = *options.encoding;
     const TextEncoding& encoding = text.encoding;
-    std::vector<std::int64_t> tokens = encoding.encode(prompt);
+    std::vector<std::int64_t> tokens = encoding.encode_beginning(prompt);
     if (tokens.empty()) fail(ErrorCode::mismatch, "the prompt has no text");
     // A text of pieces depends on those before it: on a space, or bytes of one character.
     const std::size_t known = encoding.decode(tokens).size();
     Sampler sampler(model, options, text);
     for (std::uint64_t i = 0; i < options.tokens; ++i) tokens.push_back(sampler.next(tokens, i));
-    return encoding.decode(tokens).substr(known);
+    const std::string all = encoding.decode(tokens);
+    return all.substr(std::min(known, all.size()));
   });
 }
 

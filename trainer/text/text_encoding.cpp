@@ -7,6 +7,7 @@
 #include "trainer/data/open_data.h"
 #include "trainer/text/pieces/piece_encoding.h"
 #include "trainer/text/require_utf8.h"
+#include "trainer/text/tokenizer/tokenizer.h"
 
 namespace ondine {
 namespace {
@@ -29,12 +30,22 @@ std::string text_of_bytes(std::span<const std::int64_t> ids) {
   return text;
 }
 
+std::string text_of(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
 }  // namespace
 
 TextEncoding TextEncoding::open(const std::filesystem::path& file) {
-  return guard_memory("read a SentencePiece model", [&] {
+  return guard_memory("read a tokenizer", [&] {
     TextEncoding encoding;
-    with_data(file, {}, [&](SharedSource& source) { encoding = sentencepiece(source.rest()); });
+    with_data(file, {}, [&](SharedSource& source) {
+      const std::span<const std::byte> bytes = source.rest();
+      // What begins with the brace of a JSON object is no SentencePiece model.
+      const bool is_json =
+          file.extension() == ".json" || (!bytes.empty() && bytes[0] == std::byte{'{'});
+      encoding = is_json ? tokenizer_json(bytes) : sentencepiece(bytes);
+    });
     return encoding;
   });
 }
@@ -44,37 +55,58 @@ TextEncoding TextEncoding::sentencepiece(std::span<const std::byte> model) {
     return with_context(
         [&] {
           TextEncoding encoding;
-          encoding.pieces_ = std::make_shared<text::PieceEncoding>(
-              std::string(reinterpret_cast<const char*>(model.data()), model.size()));
+          encoding.coder_ = std::make_shared<text::PieceEncoding>(text_of(model));
           return encoding;
         },
         [] { return "SentencePiece model"; });
   });
 }
 
+TextEncoding TextEncoding::tokenizer_json(std::span<const std::byte> file) {
+  return guard_memory("read a tokenizer.json", [&] {
+    return with_context(
+        [&] {
+          TextEncoding encoding;
+          encoding.coder_ = std::make_shared<text::tokenizer::Tokenizer>(text_of(file));
+          return encoding;
+        },
+        [] { return "tokenizer.json"; });
+  });
+}
+
 std::vector<std::int64_t> TextEncoding::encode(std::string_view text) const {
   return guard_memory("encode a text", [&] {
     text::require_utf8(text);
-    return pieces_ ? pieces_->encode(text) : bytes_of_text(text);
+    return coder_ ? coder_->encode(text) : bytes_of_text(text);
   });
+}
+
+std::vector<std::int64_t> TextEncoding::encode_beginning(std::string_view text) const {
+  std::vector<std::int64_t> ids = encode(text);
+  ids.resize(ids.size() - ending().size());
+  return ids;
+}
+
+std::span<const std::int64_t> TextEncoding::ending() const noexcept {
+  return coder_ ? coder_->ending() : std::span<const std::int64_t>();
 }
 
 std::string TextEncoding::decode(std::span<const std::int64_t> ids) const {
   return guard_memory("decode a text",
-                      [&] { return pieces_ ? pieces_->decode(ids) : text_of_bytes(ids); });
+                      [&] { return coder_ ? coder_->decode(ids) : text_of_bytes(ids); });
 }
 
-std::int64_t TextEncoding::size() const noexcept { return pieces_ ? pieces_->size() : 256; }
+std::int64_t TextEncoding::size() const noexcept { return coder_ ? coder_->size() : 256; }
 
 std::int64_t TextEncoding::padding_id() const noexcept {
-  return pieces_ ? pieces_->padding() : padding;
+  return coder_ ? coder_->padding() : padding;
 }
 
-std::string TextEncoding::name() const { return pieces_ ? "sentencepiece" : "bytes"; }
+std::string TextEncoding::name() const { return coder_ ? coder_->name() : "bytes"; }
 
 std::span<const std::byte> TextEncoding::model() const noexcept {
-  if (!pieces_) return {};
-  return std::as_bytes(std::span(pieces_->file()));
+  if (!coder_) return {};
+  return std::as_bytes(std::span(coder_->file()));
 }
 
 bool TextEncoding::is_same(const TextEncoding& other) const noexcept {

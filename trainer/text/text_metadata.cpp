@@ -26,12 +26,16 @@ namespace text {
 
 TextEncoding encoding_of(const DataRecord::Text& record) {
   if (record.encoding.empty() || record.encoding == TextEncoding().name()) return {};
-  if (record.encoding != "sentencepiece") {
+  const bool is_json = record.encoding == "tokenizer.json";
+  if (!is_json && record.encoding != "sentencepiece") {
     fail(ErrorCode::unsupported, "the model's texts are encoded as ", quoted(record.encoding),
-         ", which is unknown; known are 'bytes' and 'sentencepiece'");
+         ", which is unknown; known are 'bytes', 'sentencepiece' and 'tokenizer.json'");
   }
+  const auto file = std::as_bytes(std::span(record.pieces));
   return with_context(
-      [&] { return TextEncoding::sentencepiece(std::as_bytes(std::span(record.pieces))); },
+      [&] {
+        return is_json ? TextEncoding::tokenizer_json(file) : TextEncoding::sentencepiece(file);
+      },
       [] { return std::string("the model's metadata (text.pieces)"); });
 }
 

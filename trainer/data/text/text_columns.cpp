@@ -12,18 +12,27 @@ bool takes_ids(const PortInfo& input) {
   return has_type && (!input.dims || input.dims->size() == 2);
 }
 
+// What fills a row beside the ids of its text.
+struct RowEnd {
+  std::int64_t padding = TextEncoding::padding;  // of short rows
+  std::span<const std::int64_t> ending = {};     // of those that are cut off
+};
+
 // The first ids, as many as a row of the type has; the rest of the row is padding.
-void write_ids(const StoredIds& ids, std::int64_t padding, const RowType& type, std::byte* to) {
+void write_ids(const StoredIds& ids, const RowEnd& end, const RowType& type, std::byte* to) {
   const auto length = static_cast<std::size_t>(type.dims[0]);
   const auto write = [&]<class Id>(Id* row) {
-    std::fill_n(row, length, static_cast<Id>(padding));
+    const auto as_id = [](auto id) { return static_cast<Id>(id); };
+    std::fill_n(row, length, as_id(end.padding));
     std::visit(
         [&](auto from) {
           from = from.first(std::min(from.size(), length));
-          std::transform(from.begin(), from.end(), row,
-                         [](auto id) { return static_cast<Id>(id); });
+          std::transform(from.begin(), from.end(), row, as_id);
         },
         ids);
+    const auto ending = end.ending.last(std::min(end.ending.size(), length));
+    if (size_of(ids) <= length) return;
+    std::transform(ending.begin(), ending.end(), row + (length - ending.size()), as_id);
   };
   if (type.dtype == DType::int32) return write(reinterpret_cast<std::int32_t*>(to));
   write(reinterpret_cast<std::int64_t*>(to));
@@ -46,7 +55,7 @@ class IdColumn : public Column {
   void copy(std::span<const std::uint64_t> rows, const RowType& type,
             std::byte* to) const override {
     for (const std::uint64_t row : rows) {
-      write_ids(ids(row), padding(), type, to);
+      write_ids(ids(row), end(), type, to);
       to += type.bytes();
     }
   }
@@ -56,7 +65,7 @@ class IdColumn : public Column {
  protected:
   virtual std::int64_t length() const = 0;
   virtual StoredIds ids(std::uint64_t row) const = 0;
-  virtual std::int64_t padding() const { return TextEncoding::padding; }  // of short rows
+  virtual RowEnd end() const { return {}; }
 };
 
 // The longest of some texts.
@@ -114,7 +123,9 @@ class TextColumn final : public IdColumn {
  protected:
   std::int64_t length() const override { return length_; }
   StoredIds ids(std::uint64_t row) const override { return texts_[row]; }
-  std::int64_t padding() const override { return texts_.encoding().padding_id(); }
+  RowEnd end() const override {
+    return {texts_.encoding().padding_id(), texts_.encoding().ending()};
+  }
 
  private:
   std::string padding_note() const {

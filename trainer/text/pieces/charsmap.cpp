@@ -46,7 +46,7 @@ Charsmap::Charsmap(std::string_view bytes) {
   check_trie();
 }
 
-Charsmap::Match Charsmap::longest_match(std::string_view text) const {
+Charsmap::Match Charsmap::find(std::string_view text, bool is_shortest) const {
   Match match;
   if (units_.empty()) return match;
   std::uint32_t value = 0;
@@ -60,6 +60,7 @@ Charsmap::Match Charsmap::longest_match(std::string_view text) const {
     if (!has_value(unit)) continue;
     value = value_of(units_[at]);
     match.length = i + 1;
+    if (is_shortest) break;
   }
   if (match.length != 0) match.replacement = replacements_.data() + value;
   return match;

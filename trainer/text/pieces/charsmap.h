@@ -27,9 +27,12 @@ class Charsmap {
     std::string_view replacement;
   };
   // For the longest key that `text` begins with. The text has no zero byte.
-  Match longest_match(std::string_view text) const;
+  Match longest_match(std::string_view text) const { return find(text, false); }
+  // For the shortest one, as the `tokenizers` package does.
+  Match shortest_match(std::string_view text) const { return find(text, true); }
 
  private:
+  Match find(std::string_view text, bool is_shortest) const;
   void check_trie() const;
   void check_value(std::uint32_t value) const;
 

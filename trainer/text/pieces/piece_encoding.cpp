@@ -6,6 +6,7 @@
 
 #include "core/message.h"
 #include "core/utf8.h"
+#include "trainer/text/pieces/words.h"
 
 namespace ondine::text {
 namespace {
@@ -22,15 +23,6 @@ PieceTrie trie_of(const PieceModel& model, const Wanted& wanted) {
     }
   }
   return PieceTrie(std::move(entries));
-}
-
-// Where a word ends and a space follows, from `from` on; npos where there is none.
-std::size_t word_end(std::string_view text, std::size_t from) {
-  for (std::size_t at = text.find(space_symbol, std::max<std::size_t>(from, 1));
-       at != std::string_view::npos; at = text.find(space_symbol, at + space_symbol.size())) {
-    if (!text.substr(0, at).ends_with(space_symbol)) return at;
-  }
-  return std::string_view::npos;
 }
 
 bool stays_in_word(const Piece& piece) {

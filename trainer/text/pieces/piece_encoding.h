@@ -12,28 +12,29 @@
 #include "trainer/text/pieces/piece_model.h"
 #include "trainer/text/pieces/piece_trie.h"
 #include "trainer/text/pieces/segment.h"
+#include "trainer/text/token_coder.h"
 
 namespace ondine::text {
 
-// Immutable, so any number of threads may use it.
-class PieceEncoding {
+class PieceEncoding final : public TokenCoder {
  public:
   // The content of a .model file. Errors: see read_piece_model and Charsmap.
   explicit PieceEncoding(std::string file);
-  PieceEncoding(const PieceEncoding&) = delete;
-  PieceEncoding& operator=(const PieceEncoding&) = delete;
 
   // Ids as the sentencepiece library gives them, without control pieces around them. A text is cut
   // between words into parts of at least 4096 bytes where no piece can lie across: sums of scores
   // stay small, and so exact. The text is UTF-8 without a zero byte.
-  std::vector<std::int64_t> encode(std::string_view text) const;
+  std::vector<std::int64_t> encode(std::string_view text) const override;
   // UTF-8: bytes that make no character become U+FFFD. Error(mismatch) for a number that is no id.
-  std::string decode(std::span<const std::int64_t> ids) const;
+  std::string decode(std::span<const std::int64_t> ids) const override;
 
-  std::int64_t size() const noexcept { return static_cast<std::int64_t>(model_.pieces.size()); }
+  std::int64_t size() const noexcept override {
+    return static_cast<std::int64_t>(model_.pieces.size());
+  }
   // The piece for padding, else that for the end of a text, else the unknown one.
-  std::int64_t padding() const noexcept { return padding_; }
-  const std::string& file() const noexcept { return file_; }
+  std::int64_t padding() const noexcept override { return padding_; }
+  const std::string& file() const noexcept override { return file_; }
+  const char* name() const noexcept override { return "sentencepiece"; }
 
  private:
   // Moves the next part that can be cut by itself from `text`, the part of the source that was

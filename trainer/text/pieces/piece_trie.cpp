@@ -54,10 +54,18 @@ PieceTrie::PieceTrie(std::vector<Entry> entries) {
       range.begin = end;
     }
   }
+  firsts_.resize(256);
+  for (std::uint32_t i = 0; i < nodes_[0].count; ++i) {
+    firsts_[labels_[nodes_[0].first + i]] = nodes_[0].first + i;
+  }
 }
 
 std::size_t PieceTrie::child(std::size_t node, std::string_view text) const {
   const auto wanted = static_cast<unsigned char>(text[0]);
+  if (node == 0) {
+    const std::uint32_t first = firsts_[wanted];
+    return first != 0 && text.substr(1).starts_with(nodes_[first].tail) ? first : 0;
+  }
   const auto first = labels_.begin() + nodes_[node].first;
   const auto last = first + nodes_[node].count;
   const auto found = std::lower_bound(first, last, wanted);

@@ -50,6 +50,8 @@ class PieceTrie {
 
   std::vector<Node> nodes_;
   std::vector<unsigned char> labels_;  // of each node, the byte after its parent's prefix
+  std::vector<std::uint32_t>
+      firsts_;  // by the first byte of a text, the child of the root; 0: none
 };
 
 }  // namespace ondine::text

@@ -1,0 +1,33 @@
+// What cuts texts into tokens by a file: a SentencePiece model or a tokenizer.json.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ondine::text {
+
+// Immutable, so any number of threads may use it.
+class TokenCoder {
+ public:
+  TokenCoder() = default;
+  virtual ~TokenCoder() = default;
+  TokenCoder(const TokenCoder&) = delete;
+  TokenCoder& operator=(const TokenCoder&) = delete;
+
+  // The text is UTF-8 without a zero byte.
+  virtual std::vector<std::int64_t> encode(std::string_view text) const = 0;
+  // UTF-8. Error(mismatch) for a number that is no id.
+  virtual std::string decode(std::span<const std::int64_t> ids) const = 0;
+
+  virtual std::int64_t size() const noexcept = 0;     // ids are below it
+  virtual std::int64_t padding() const noexcept = 0;  // id of what fills short rows
+  virtual const std::string& file() const noexcept = 0;
+  virtual const char* name() const noexcept = 0;
+  // What encode() puts after each text.
+  virtual std::span<const std::int64_t> ending() const noexcept { return {}; }
+};
+
+}  // namespace ondine::text
