@@ -1,6 +1,6 @@
 #include <ondine/federated.h>
 
-#include <cstdint>
+#include <cmath>
 #include <ostream>
 
 #include <ondine/printable.h>
@@ -93,8 +93,8 @@ std::ostream& operator<<(std::ostream& out, const FederatedMessage& message) {
   if (!message.failure.empty()) return out << ", failed: " << printable(message.failure);
   if (!message.metrics.empty()) out << ", " << message.metrics;
   out << " on " << message.examples << " examples";
-  return out << cat(", ", static_cast<double>(static_cast<std::int64_t>(10 * message.seconds)) / 10,
-                    " s");
+  const double parts = message.seconds < 1 ? 1000 : 10;  // of a second
+  return out << cat(", ", std::round(message.seconds * parts) / parts, " s");
 }
 
 }  // namespace ondine

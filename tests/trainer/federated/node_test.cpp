@@ -1,6 +1,7 @@
 // Rounds of a node with a SuperLink that behaves.
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <sstream>
 #include <thread>
 
 #include "tests/trainer/federated/fake_superlink.h"
@@ -242,4 +243,24 @@ TEST_CASE("heartbeats go on while a node works") {
   superlink.deliver(make_message({.arrays = line_weights()}));
   CHECK(node.run().failed == 0);
   CHECK(superlink.calls["send-node-heartbeat"] > 0);
+}
+
+TEST_CASE("a message is told in a line with its round, metrics, examples and time") {
+  FederatedMessage message;
+  message.type = "train";
+  message.round = 2;
+  message.metrics.set("loss", 0.25);
+  message.examples = 600;
+  message.seconds = 1.5321;
+  const auto text = [&] {
+    std::ostringstream out;
+    out << message;
+    return out.str();
+  };
+  CHECK(text() == "round 2: train, loss 0.25 on 600 examples, 1.5 s");
+  message.seconds = 0.30049;
+  message.round = 0;
+  CHECK(text() == "train, loss 0.25 on 600 examples, 0.3 s");
+  message.failure = "no \x1b[31m";
+  CHECK(text() == "train, failed: no \\x1b[31m");
 }
