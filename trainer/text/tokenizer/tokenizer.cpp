@@ -20,7 +20,8 @@ constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
 // Takes a workspace from the tokenizer and gives it back.
 class Tokenizer::Lease {
  public:
-  explicit Lease(const Tokenizer& tokenizer) : tokenizer_(&tokenizer) {
+  Lease(const Tokenizer& tokenizer, std::size_t text_bytes)
+      : tokenizer_(&tokenizer), is_kept_(text_bytes <= most_kept_bytes) {
     {
       const std::lock_guard lock(tokenizer.mutex_);
       if (!tokenizer.workspaces_.empty()) {
@@ -34,6 +35,7 @@ class Tokenizer::Lease {
   }
   ~Lease() {
     constexpr std::size_t most_kept = 64;
+    if (!is_kept_) return;
     const std::lock_guard lock(tokenizer_->mutex_);
     // There is room: it was reserved when the tokenizer was made.
     if (tokenizer_->workspaces_.size() < most_kept) {
@@ -46,7 +48,11 @@ class Tokenizer::Lease {
   Workspace& operator*() const { return *workspace_; }
 
  private:
+  // What a longer text took is given back.
+  static constexpr std::size_t most_kept_bytes = std::size_t{1} << 20;
+
   const Tokenizer* tokenizer_;
+  bool is_kept_;
   std::unique_ptr<Workspace> workspace_;
 };
 
@@ -157,7 +163,7 @@ void Tokenizer::encode_text(std::string_view text, bool is_first, Writer& writer
 
 std::vector<std::int64_t> Tokenizer::encode(std::string_view text) const {
   check_stop();
-  const Lease lease(*this);
+  const Lease lease(*this, text.size());
   Ids ids = frame_.before;
   Writer writer(*model_, *lease, ids);
   added_->split(text, false, [&](const TextPart& part) {
