@@ -155,7 +155,7 @@ TEST_CASE("derivatives by adapters are those of differences") {
   const TemporaryFolder folder;
   const auto file = folder / "train.onnx";
   trained(with_adapters(), 2).export_training(file);
-  const GradientCheck check(file, GradcheckOptions{});
+  const ondine::GradientCheck check(file, GradcheckOptions{});
   NamedValues feeds = batch_of_six();
   feeds[0].second = random_tensor({6, 3, 8}, 9);
   const auto results = check.run(feeds);
