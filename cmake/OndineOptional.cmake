@@ -43,20 +43,20 @@ ondine_optional(OPENJPEG kernels/image/codecs/jpeg2000.cpp openjpeg.h openjp2)
 ondine_optional(SNDFILE trainer/data/audio/sound_file.cpp sndfile.h sndfile mp3lame FLAC vorbisenc vorbis ogg opus mpg123)
 ondine_optional(SAMPLERATE trainer/data/audio/resample.cpp samplerate.h samplerate)
 
-# Nodes of federations (docs/federated.md) need the headers of libcurl, which is loaded when a node
-# begins, and the libcrypto of OpenSSL. Static builds, which load nothing, go without.
+# Nodes of federations (docs/federated.md) need the headers of libcurl and of OpenSSL's libcrypto; the
+# libraries are loaded when a node begins. Static builds, which load nothing, go without.
 option(ONDINE_WITH_FLOWER "Take part in federations if libcurl and OpenSSL are installed" ON)
 if(ONDINE_WITH_FLOWER AND NOT ONDINE_STATIC)
   find_path(ONDINE_CURL_INCLUDE curl/curl.h)
   find_path(ONDINE_OPENSSL_INCLUDE openssl/evp.h)
-  find_library(ONDINE_CRYPTO_LIBRARY crypto)
-  mark_as_advanced(ONDINE_CURL_INCLUDE ONDINE_OPENSSL_INCLUDE ONDINE_CRYPTO_LIBRARY)
-  if(ONDINE_CURL_INCLUDE AND ONDINE_OPENSSL_INCLUDE AND ONDINE_CRYPTO_LIBRARY)
+  mark_as_advanced(ONDINE_CURL_INCLUDE ONDINE_OPENSSL_INCLUDE)
+  if(ONDINE_CURL_INCLUDE AND ONDINE_OPENSSL_INCLUDE)
     set_source_files_properties(${PROJECT_SOURCE_DIR}/trainer/federated/http_transport.cpp
       ${PROJECT_SOURCE_DIR}/trainer/federated/node_key.cpp PROPERTIES
       COMPILE_DEFINITIONS ONDINE_FLOWER
       INCLUDE_DIRECTORIES "${ONDINE_CURL_INCLUDE};${ONDINE_OPENSSL_INCLUDE}")
-    list(APPEND ONDINE_OPTIONAL_LIBRARIES crypto ${CMAKE_DL_LIBS})
+    list(APPEND ONDINE_OPTIONAL_LIBRARIES ${CMAKE_DL_LIBS})
+    set(ONDINE_HAS_FLOWER ON)
   else()
     message(STATUS "ondine: without FLOWER")
   endif()

@@ -97,6 +97,8 @@ class TableReader {
   }
 
   double number(const std::string& text, std::uint64_t line, const std::string& column) const {
+    const auto value = parse_number(text);
+    if (value && std::isfinite(*value)) return *value;
     if (is_missing(text)) {
       if (may_miss(column)) return std::numeric_limits<double>::quiet_NaN();
       if (options_.fill) return *options_.fill;
@@ -105,8 +107,6 @@ class TableReader {
            options_.raw ? "prepare --impute COLUMN=VALUE fills it in the model"
                         : "--fill NUMBER takes its place");
     }
-    const auto value = parse_number(text);
-    if (value && std::isfinite(*value)) return *value;
     fail(ErrorCode::corrupt, "line ", line, ", column ", quoted(column), ": ", quoted(text),
          value ? " is not a finite number"
                : " is not a number; prepare --one-hot or --embed makes categories of a column");

@@ -23,6 +23,10 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
+char lower_letter(char letter) {
+  return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
+}
+
 template <class Number>
 std::optional<Number> parse(std::string_view text) {
   text = trimmed(text);
@@ -76,15 +80,14 @@ void append(Targets& targets, const Targets& more) {
 }
 
 bool is_missing(std::string_view text) {
-  constexpr std::size_t longest = 8;
+  constexpr std::string_view words[] = {"nan",  "-nan",   "+nan",    "na",      "n/a",
+                                        "null", "none",   "#n/a",    "#na",     "#n/a n/a",
+                                        "<na>", "1.#ind", "-1.#ind", "1.#qnan", "-1.#qnan"};
   text = trimmed(text);
-  if (text.size() > longest) return false;
-  const std::string word = lower(std::string(text));
-  for (const char* known : {"", "nan", "-nan", "+nan", "na", "n/a", "null", "none", "#n/a", "#na",
-                            "#n/a n/a", "<na>", "1.#ind", "-1.#ind", "1.#qnan", "-1.#qnan"}) {
-    if (word == known) return true;
-  }
-  return false;
+  if (text.empty()) return true;
+  return std::ranges::any_of(words, [&](std::string_view word) {
+    return std::ranges::equal(word, text, {}, {}, lower_letter);
+  });
 }
 
 std::optional<double> parse_number(std::string_view text) { return parse<double>(text); }

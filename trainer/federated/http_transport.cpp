@@ -7,7 +7,6 @@
 
 #ifdef ONDINE_FLOWER
 #include <curl/curl.h>
-#include <dlfcn.h>
 
 #include <array>
 #include <ctime>
@@ -16,6 +15,7 @@
 #include <vector>
 
 #include "core/base64.h"
+#include "trainer/federated/loaded_library.h"
 #endif
 
 namespace ondine::federated {
@@ -27,8 +27,6 @@ namespace {
 using Handle = std::unique_ptr<CURL, void (*)(CURL*)>;
 using Headers = std::unique_ptr<curl_slist, void (*)(curl_slist*)>;
 
-// libcurl brings two dozen libraries along, which would double the time that any program needs to
-// start. It is loaded by the first node.
 class Curl {
  public:
   static const Curl& instance() {
@@ -47,30 +45,19 @@ class Curl {
   void (*free_list)(curl_slist*) = nullptr;
 
  private:
-  Curl() : library_(::dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL)) {
-    if (library_ == nullptr) {
-      fail(ErrorCode::unsupported,
-           "federations need libcurl.so.4, which is not installed (Debian package libcurl4)");
-    }
-    find("curl_global_init", init);
-    find("curl_easy_init", make);
-    find("curl_easy_cleanup", free);
-    find("curl_easy_setopt", set);
-    find("curl_easy_perform", perform);
-    find("curl_easy_getinfo", info);
-    find("curl_easy_strerror", text);
-    find("curl_slist_append", append);
-    find("curl_slist_free_all", free_list);
+  Curl() {
+    const LoadedLibrary library("libcurl.so.4", "libcurl4");
+    library.find("curl_global_init", init);
+    library.find("curl_easy_init", make);
+    library.find("curl_easy_cleanup", free);
+    library.find("curl_easy_setopt", set);
+    library.find("curl_easy_perform", perform);
+    library.find("curl_easy_getinfo", info);
+    library.find("curl_easy_strerror", text);
+    library.find("curl_slist_append", append);
+    library.find("curl_slist_free_all", free_list);
     if (init(CURL_GLOBAL_DEFAULT) != CURLE_OK) fail(ErrorCode::internal, "libcurl cannot be used");
   }
-
-  template <class Function>
-  void find(const char* name, Function& to) {
-    to = reinterpret_cast<Function>(::dlsym(library_, name));
-    if (to == nullptr) fail(ErrorCode::unsupported, "libcurl.so.4 has no ", name);
-  }
-
-  void* library_;  // never closed
 };
 
 struct Received {

@@ -6,10 +6,6 @@
 #ifdef ONDINE_FLOWER
 #include <fcntl.h>
 #include <openssl/core_names.h>
-#include <openssl/ec.h>
-#include <openssl/err.h>
-#include <openssl/evp.h>
-#include <openssl/pem.h>
 #include <unistd.h>
 
 #include <array>
@@ -21,6 +17,7 @@
 #include <ondine/replace_file.h>
 
 #include "core/base64.h"
+#include "trainer/federated/open_ssl.h"
 #endif
 
 namespace ondine::federated {
@@ -31,25 +28,29 @@ namespace {
 
 using Memory = std::unique_ptr<BIO, int (*)(BIO*)>;
 
+const OpenSsl& ssl() { return OpenSsl::instance(); }
+
+void free_key(void* key) { ssl().free_key(static_cast<EVP_PKEY*>(key)); }
+
 EVP_PKEY* key_of(const std::shared_ptr<void>& key) { return static_cast<EVP_PKEY*>(key.get()); }
 
 [[noreturn]] void fail_openssl(const char* what) {
   std::array<char, 256> text{};
-  ERR_error_string_n(ERR_get_error(), text.data(), text.size());
-  ERR_clear_error();
+  ssl().error_text(ssl().error(), text.data(), text.size());
+  ssl().clear_errors();
   fail(ErrorCode::internal, "OpenSSL cannot ", what, ": ", text.data());
 }
 
 Memory memory(std::string_view bytes = {}) {
-  BIO* const made = bytes.empty() ? BIO_new(BIO_s_mem())
-                                  : BIO_new_mem_buf(bytes.data(), static_cast<int>(bytes.size()));
+  BIO* const made = bytes.empty() ? ssl().new_bio(ssl().memory_method())
+                                  : ssl().new_buffer(bytes.data(), static_cast<int>(bytes.size()));
   if (made == nullptr) throw std::bad_alloc();
-  return {made, BIO_free};
+  return {made, ssl().free_bio};
 }
 
 std::string text_of(BIO* from) {
   char* data = nullptr;
-  const long size = BIO_get_mem_data(from, &data);
+  const long size = ssl().control(from, BIO_CTRL_INFO, 0, &data);
   return {data, static_cast<std::size_t>(size)};
 }
 
@@ -60,9 +61,8 @@ int no_password(char*, int, int, void*) { return -1; }
 std::string curve_of(EVP_PKEY* key) {
   std::array<char, 64> name{};
   std::size_t size = 0;
-  if (EVP_PKEY_get_base_id(key) != EVP_PKEY_EC ||
-      EVP_PKEY_get_utf8_string_param(key, OSSL_PKEY_PARAM_GROUP_NAME, name.data(), name.size(),
-                                     &size) != 1) {
+  if (ssl().base_id(key) != EVP_PKEY_EC ||
+      ssl().text_parameter(key, OSSL_PKEY_PARAM_GROUP_NAME, name.data(), name.size(), &size) != 1) {
     return {};
   }
   const std::string_view curve(name.data(), size);
@@ -96,7 +96,7 @@ void write_private(const std::filesystem::path& file, const std::string& text) {
 
 NodeKey::NodeKey(std::shared_ptr<void> key) : key_(std::move(key)) {
   const Memory text = memory();
-  if (PEM_write_bio_PUBKEY(text.get(), key_of(key_)) != 1) fail_openssl("write the public key");
+  if (ssl().write_public(text.get(), key_of(key_)) != 1) fail_openssl("write the public key");
   public_pem_ = text_of(text.get());
 }
 
@@ -112,9 +112,9 @@ NodeKey NodeKey::load(const std::filesystem::path& file) {
          " has the form of OpenSSH; rewrite it with 'ssh-keygen -p -m PEM -f FILE'");
   }
   const Memory bytes = memory(text);
-  std::shared_ptr<void> key(PEM_read_bio_PrivateKey(bytes.get(), nullptr, no_password, nullptr),
-                            [](void* one) { EVP_PKEY_free(static_cast<EVP_PKEY*>(one)); });
-  ERR_clear_error();
+  std::shared_ptr<void> key(ssl().read_private(bytes.get(), nullptr, no_password, nullptr),
+                            free_key);
+  ssl().clear_errors();
   if (key == nullptr) {
     fail(ErrorCode::mismatch, quoted(file.string()),
          " is no private key in PEM that can be read without a password");
@@ -127,16 +127,14 @@ NodeKey NodeKey::load(const std::filesystem::path& file) {
 }
 
 NodeKey NodeKey::make() {
-  std::shared_ptr<void> key(EVP_EC_gen("P-384"),
-                            [](void* one) { EVP_PKEY_free(static_cast<EVP_PKEY*>(one)); });
+  std::shared_ptr<void> key(ssl().make_key(nullptr, nullptr, "EC", "P-384"), free_key);
   if (key == nullptr) fail_openssl("make a key");
   return NodeKey(std::move(key));
 }
 
 std::string NodeKey::private_pem() const {
   const Memory text = memory();
-  if (PEM_write_bio_PKCS8PrivateKey(text.get(), key_of(key_), nullptr, nullptr, 0, nullptr,
-                                    nullptr) != 1) {
+  if (ssl().write_private(text.get(), key_of(key_), nullptr, nullptr, 0, nullptr, nullptr) != 1) {
     fail_openssl("write the key");
   }
   return text_of(text.get());
@@ -146,8 +144,8 @@ std::string NodeKey::private_pem() const {
 std::string NodeKey::public_line() const {
   std::array<unsigned char, 256> point{};
   std::size_t size = 0;
-  if (EVP_PKEY_get_octet_string_param(key_of(key_), OSSL_PKEY_PARAM_PUB_KEY, point.data(),
-                                      point.size(), &size) != 1) {
+  if (ssl().bytes_parameter(key_of(key_), OSSL_PKEY_PARAM_PUB_KEY, point.data(), point.size(),
+                            &size) != 1) {
     fail_openssl("read the public key");
   }
   const std::string curve = curve_of(key_of(key_));
@@ -173,18 +171,18 @@ NodeKey NodeKey::load_or_make(const std::filesystem::path& file) {
 }
 
 std::string NodeKey::sign(std::string_view text) const {
-  const std::unique_ptr<EVP_MD_CTX, void (*)(EVP_MD_CTX*)> context(EVP_MD_CTX_new(),
-                                                                   EVP_MD_CTX_free);
+  const std::unique_ptr<EVP_MD_CTX, void (*)(EVP_MD_CTX*)> context(ssl().new_digest(),
+                                                                   ssl().free_digest);
   const auto* const bytes = reinterpret_cast<const unsigned char*>(text.data());
   std::size_t size = 0;
   if (context == nullptr ||
-      EVP_DigestSignInit(context.get(), nullptr, EVP_sha256(), nullptr, key_of(key_)) != 1 ||
-      EVP_DigestSign(context.get(), nullptr, &size, bytes, text.size()) != 1) {
+      ssl().begin_signature(context.get(), nullptr, ssl().sha256(), nullptr, key_of(key_)) != 1 ||
+      ssl().sign(context.get(), nullptr, &size, bytes, text.size()) != 1) {
     fail_openssl("sign");
   }
   std::string signature(size, '\0');
   auto* const to = reinterpret_cast<unsigned char*>(signature.data());
-  if (EVP_DigestSign(context.get(), to, &size, bytes, text.size()) != 1) fail_openssl("sign");
+  if (ssl().sign(context.get(), to, &size, bytes, text.size()) != 1) fail_openssl("sign");
   signature.resize(size);
   return signature;
 }
