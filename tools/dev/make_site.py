@@ -12,7 +12,12 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGES = (".md", ".svg", ".png")
 LINK = re.compile(r"\[([^\]]*)\]\(([^)\s#]+)(#[^)\s]*)?\)")
-STYLE = ".md-typeset table:not([class]) { display: block; max-width: 100%; overflow-x: auto }\n"
+STYLE = """\
+.md-typeset table:not([class]) { display: block; max-width: 100%; overflow-x: auto }
+.md-typeset table:not([class]) th { min-width: 0 }
+.md-typeset table:not([class]) td:last-child { min-width: 12rem }
+.md-typeset td code { white-space: nowrap }
+"""
 
 
 def pages():

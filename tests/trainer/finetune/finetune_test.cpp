@@ -1,5 +1,6 @@
 #include <catch2/catch.hpp>
 
+#include <ondine/build.h>
 #include <ondine/data_record.h>
 #include <ondine/finetune.h>
 
@@ -224,6 +225,19 @@ TEST_CASE("rows given for validation are never learned from") {
   options.validation = folder / "others.csv";
   options.refit = true;
   CHECK(finetune({}, folder / "flowers.csv", options).refit_rows == 0);
+}
+
+TEST_CASE("a network whose input is called spectrogram learns from recordings") {
+  const TemporaryFolder folder;
+  write_tones(folder / "tones", 12);
+  ModelBuilder builder("sound");
+  const std::string x = builder.input("spectrogram", DType::float32, {"N", 1, 16, 20});
+  const std::string mean = builder.node("Flatten", {builder.node("GlobalAveragePool", {x})});
+  builder.node("Gemm", {mean, builder.initializer("w", Tensor(DType::float32, {1, 2}))}, {}, "y");
+  builder.output("y", DType::float32, {"N", 2});
+  FinetuneOptions options = brief();
+  options.epochs = 1;
+  CHECK(finetune(builder.bytes(), folder / "tones", options).metric == "accuracy");
 }
 
 TEST_CASE("the same options give the same bits") {
