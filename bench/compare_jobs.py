@@ -28,6 +28,9 @@ JOBS = {
                "--epochs 40 --batch-size 32", "accuracy"),
     "diabetes": ("table", "data/diabetes/train.csv data/diabetes/test.csv", "diabetes.onnx",
                  "--learning-rate 0.02 --loss mse", "--epochs 80 --batch-size 32", "rmse"),
+    "digits": ("digits", "data/train.npz data/test.npz", "net.onnx",
+               "--learning-rate 0.01 --loss softmax-cross-entropy",
+               "--epochs 40 --batch-size 32 --schedule cosine", "accuracy"),
     "language": ("language", "sounds", "cnn.onnx",
                  "--learning-rate 0.002 --loss softmax-cross-entropy "
                  "--preprocess mel=40,rate=8000,window=256,hop=128,low=60,mean=-4,std=4",

@@ -63,3 +63,14 @@ if(Python3_FOUND AND TARGET example_make_cnn AND TARGET ondine_cli)
     ${CMAKE_RUNTIME_OUTPUT_DIRECTORY} ${PROJECT_BINARY_DIR}/readme_test)
   set_tests_properties(docs/readme PROPERTIES LABELS system)
 endif()
+if(TARGET ondine_cli AND ONDINE_SANITIZE STREQUAL "")
+  add_test(NAME docs/tutorial COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/system/tutorial.sh
+    ${PROJECT_SOURCE_DIR}/docs/tutorial.md ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}
+    ${PROJECT_BINARY_DIR}/tutorial_test)
+  # Needs the package onnx; skipped where it cannot be had.
+  add_test(NAME docs/training_info COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/system/training_info.sh
+    ${PROJECT_SOURCE_DIR} ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}
+    ${PROJECT_BINARY_DIR}/training_info_test)
+  set_tests_properties(docs/tutorial docs/training_info PROPERTIES LABELS system
+    SKIP_RETURN_CODE 77)
+endif()

@@ -72,6 +72,9 @@ struct FinetuneOptions {
   std::optional<double> validation_split = {};  // in (0, 1)
   std::optional<std::uint64_t> patience = {};   // epochs; 0: no early stopping
   std::optional<NetworkKind> network = {};      // without a model
+  // Whether the model is trained once more at last, from its initial state on all rows, those that
+  // were set apart from them for validation included.
+  std::optional<bool> refit = {};
 
   // Validation data, instead of a part of `data`.
   FinetuneData validation = {};
@@ -105,7 +108,9 @@ struct FinetuneReport {
   FitReport fit;
   std::uint64_t training_rows = 0;
   std::uint64_t validation_rows = 0;
-  Evaluation evaluation;         // of the tuned model on the validation rows
+  // Of the tuned model on the validation rows; where it was trained once more, of the model before.
+  Evaluation evaluation;
+  std::uint64_t refit_rows = 0;  // that it was trained on once more; 0: it was not
   std::string metric;            // the first of its metrics that matters: "accuracy", "iou", "rmse"
   std::optional<Model> model;    // tuned, with its training information
   std::filesystem::path output;  // what was written; empty: nothing

@@ -64,6 +64,18 @@ def document_findings(path):
                 yield number, f"{len(line)} columns; the README keeps to {COLUMNS}"
 
 
+def error_code_findings():
+    """The page of error codes has the numbers of both headers."""
+    header = (ROOT / "include/ondine/error.h").read_text()
+    c_header = (ROOT / "include/ondine/c.h").read_text().split("enum ondine_code")[1].split("}")[0]
+    page = (ROOT / "docs/errors.md").read_text()
+    in_c = {name.lower(): number for name, number in re.findall(r"ONDINE_(\w+) = (\d+)", c_header)}
+    codes = header.split("enum class ErrorCode")[1].split("}")[0]
+    for name, number in re.findall(r"^  (\w+) = (\d+)", codes, re.M):
+        if f"| `{name}` | {number} | {in_c[name]} |" not in page:
+            yield f"docs/errors.md: no line says `{name}`, {number} in C++ and {in_c[name]} in C"
+
+
 def source_findings(path):
     for number, line in enumerate(path.read_text().splitlines(), 1):
         for name in MENTION.findall(line):
@@ -84,6 +96,7 @@ def main():
     bad = [f"{path.relative_to(ROOT)}:{number}: {finding}"
            for check, paths in ((document_findings, documents), (source_findings, sources))
            for path in paths for number, finding in check(path)]
+    bad += error_code_findings()
     print("\n".join(bad) if bad else f"docs: {len(documents)} documents, no findings")
     return 1 if bad else 0
 

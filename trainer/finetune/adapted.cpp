@@ -174,8 +174,19 @@ class Adapter {
     return known.empty() || target_->names.empty() || prepare_.head || known == target_->names;
   }
 
+  std::uint64_t trained_numbers() const {
+    std::uint64_t count = 0;
+    for (const ParameterInfo& one : adapted_.report.parameters) {
+      if (!one.trained) continue;
+      std::uint64_t size = 1;
+      for (const std::int64_t dim : one.shape) size *= static_cast<std::uint64_t>(dim);
+      count += size;
+    }
+    return count;
+  }
+
   void choose_optimizer() {
-    const Rate rate = rate_for(adapted_.is_trained, adapted_.has_new_head);
+    const Rate rate = rate_for(adapted_.is_trained, adapted_.has_new_head, trained_numbers());
     adapted_.optimizer = options_->optimizer.value_or(AdamW{.weight_decay = 0.01F});
     float& learning_rate = learning_rate_of(adapted_.optimizer);
     if (options_->learning_rate) {

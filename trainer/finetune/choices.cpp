@@ -20,10 +20,18 @@ Loss loss_for(TargetKind kind) {
   return Loss::mse;
 }
 
-double validation_fraction(std::uint64_t rows) { return rows < 2000 ? 0.2 : 0.1; }
+namespace {
+constexpr std::uint64_t few_rows = 2000;
+}
+
+double validation_fraction(std::uint64_t rows) { return rows < few_rows ? 0.2 : 0.1; }
+
+bool refits(std::uint64_t rows, const TargetFacts& target) {
+  return rows < few_rows && !target.is_dense();
+}
 
 std::uint64_t batch_size_for(std::uint64_t rows) {
-  return std::clamp<std::uint64_t>(std::bit_floor(rows / 50), 8, 64);
+  return std::clamp<std::uint64_t>(std::bit_floor(rows / 50), 16, 64);
 }
 
 std::uint64_t epochs_for(std::uint64_t rows, std::uint64_t batch_size) {
@@ -34,7 +42,9 @@ std::uint64_t epochs_for(std::uint64_t rows, std::uint64_t batch_size) {
 
 std::uint64_t patience_for(std::uint64_t epochs) { return std::max<std::uint64_t>(3, epochs / 4); }
 
-Rate rate_for(bool is_trained, bool has_new_head) {
+Rate rate_for(bool is_trained, bool has_new_head, std::uint64_t trained_numbers) {
+  constexpr std::uint64_t few = 10000;
+  if (!is_trained && trained_numbers < few) return {0.005, 1, "0.005 (few untrained weights)"};
   if (!is_trained) return {0.002, 1, "0.002 (untrained weights)"};
   if (has_new_head) return {0.002, 0.1, "0.002 (a new head; trained weights at a tenth of it)"};
   return {0.0003, 1, "0.0003 (trained weights)"};

@@ -15,20 +15,24 @@ Loss loss_for(TargetKind kind);
 
 // 0.2 of fewer than 2,000 rows, 0.1 of more.
 double validation_fraction(std::uint64_t rows);
-// A fiftieth of the rows as a power of two, from 8 to 64.
+// A fiftieth of the rows as a power of two, from 16 to 64.
 std::uint64_t batch_size_for(std::uint64_t rows);
 // As many as make 3,000 updates, from 5 to 60.
 std::uint64_t epochs_for(std::uint64_t rows, std::uint64_t batch_size);
 // A quarter of the epochs, at least 3.
 std::uint64_t patience_for(std::uint64_t epochs);
 
-// Weights that were trained must not be forgotten; a new head has to be learned beside them.
+// Whether the rows set apart are worth a training more: fewer than 2,000 targets.
+bool refits(std::uint64_t rows, const TargetFacts& target);
+
+// Weights that were trained must not be forgotten; a new head has to be learned beside them. Small
+// networks bear longer steps.
 struct Rate {
   double rate = 0;
   double body = 1;        // factor of all but the head
   const char* text = "";  // of both, for people
 };
-Rate rate_for(bool is_trained, bool has_new_head);
+Rate rate_for(bool is_trained, bool has_new_head, std::uint64_t trained_numbers);
 float& learning_rate_of(Optimizer& optimizer);
 const char* name_of(const Optimizer& optimizer);
 

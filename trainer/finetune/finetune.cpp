@@ -28,6 +28,10 @@ class Run {
     fit(opened);
     if (report_.fit.reason == StopReason::requested) return std::move(report_);
     evaluate(opened);
+    if (refits(opened)) {
+      refit(opened);
+      if (report_.fit.reason == StopReason::requested) return std::move(report_);
+    }
     if (!options_->output.empty()) {
       report_.model->export_inference(options_->output);
       report_.output = options_->output;
@@ -112,8 +116,10 @@ class Run {
           cat("the best state counts, and training stops after ", trainer_.early_stopping->patience,
               " epochs without a better ", trainer_.early_stopping->metric));
     }
-    if (opened.split.empty()) return text;
-    return joined(std::move(text), "validation on " + opened.split);
+    if (!opened.split.empty()) text = joined(std::move(text), "validation on " + opened.split);
+    if (options_->refit || !refits(opened)) return text;
+    return joined(std::move(text),
+                  "then trained once more on all rows, for as many epochs as were best");
   }
 
   void announce() const {
@@ -143,6 +149,34 @@ class Run {
     }
   }
 
+  // A run that time or steps ended has no best epoch to repeat.
+  bool refits(const tune::Opened& opened) const {
+    if (!opened.whole || trainer_.max_time || trainer_.max_steps) return false;
+    return options_->refit.value_or(tune::refits(opened.whole->rows(), opened.facts.target));
+  }
+
+  // As many epochs as were best, with the whole schedule, on all rows; what it is worth was
+  // measured without them.
+  void refit(const tune::Opened& opened) {
+    TrainerOptions again = trainer_;
+    again.early_stopping.reset();
+    again.checkpoint.clear();
+    again.resume = again.resume_if_exists = false;
+    again.log_dir.clear();
+    again.report.clear();
+    again.keep_last = again.checkpoint_every = 0;
+    if (report_.fit.best_epoch > 0) again.epochs = report_.fit.best_epoch;
+    report_.model->initialize(options_->load.seed);
+    Trainer trainer(*report_.model, again);
+    if (options_->on_step) trainer.on_step(options_->on_step);
+    if (trainer.fit(*opened.whole).reason == StopReason::requested) {
+      report_.fit.reason = StopReason::requested;
+      return;
+    }
+    if (trainer_.averaged) take_averages(*report_.model);
+    report_.refit_rows = opened.whole->rows();
+  }
+
   const FinetuneOptions* options_;
   TrainerOptions trainer_;
   FinetuneReport report_;
@@ -157,6 +191,9 @@ FinetuneReport finetune(const FinetuneModel& model, const FinetuneData& data,
 
 std::ostream& operator<<(std::ostream& out, const FinetuneReport& report) {
   out << report.evaluation.metrics << " on " << report.validation_rows << " validation rows";
+  if (report.refit_rows > 0) {
+    out << ", before it was trained once more on all " << report.refit_rows << " rows";
+  }
   if (!report.output.empty()) out << "; wrote " << report.output.string();
   return out;
 }

@@ -185,6 +185,7 @@ class Opener {
     }
     const double fraction = options_->validation_split.value_or(validation_fraction(data_.rows()));
     std::tie(opened_.training, opened_.validation) = data_.split(fraction, options_->load.seed);
+    opened_.whole = data_.train();
     if (options_->validation_split) return;
     const bool has_labels = !data_.class_counts().empty();
     opened_.split = cat(std::lround(100 * fraction), " % of the rows",

@@ -18,6 +18,7 @@ struct Opened {
   std::string network;           // of a new one
   Dataset training;
   Dataset validation;
+  std::optional<Dataset> whole;  // both, where validation was set apart from the rows
   Facts facts;
   std::string size_chosen;  // why images get the size that they have; may be empty
   std::string split;        // how the rows for validation were chosen; empty where they were given

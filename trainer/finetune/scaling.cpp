@@ -40,14 +40,17 @@ bool add_moments(const Dataset& data, const Facts& facts, const PortInfo& input,
   });
 }
 
+// The output of the network below, whose input may have any name.
+std::string spectrogram_of(const PortInfo& input) { return input.name + ".read"; }
+
 // A network that gives the spectrograms themselves.
 Model spectrogram_model(const PortInfo& input, const Preprocess& preprocess) {
   ModelBuilder builder("spectrogram");
   std::vector<ModelBuilder::Dim> dims{"N"};
   for (std::size_t i = 1; i < input.dims->size(); ++i) dims.emplace_back((*input.dims)[i]);
   builder.input(input.name, DType::float32, dims);
-  builder.node("Identity", {input.name}, {}, "spectrogram");
-  builder.output("spectrogram", DType::float32, dims);
+  builder.node("Identity", {input.name}, {}, spectrogram_of(input));
+  builder.output(spectrogram_of(input), DType::float32, dims);
   graph::ModelDef def = load_model(builder.bytes());
   graph::write_preprocess(def, preprocess);
   return ModelAccess::make(std::move(def), LoadOptions{});
@@ -102,11 +105,12 @@ Preprocess mel_scaling(const Dataset& data, const Facts& facts, const PortInfo& 
   result.mel = mel_of(data.sample_rate(), bands);
   const Model model = spectrogram_model(input, result);
   const std::vector<PortInfo> samples = model.inputs();
+  const std::string name = spectrogram_of(input);
   std::vector<Moments> moments(1);
   const ColumnRead read{samples[0], facts.rows, false, most_scaled_rows / 4};
   read_column(data, read, [&](const Tensor& batch) {
-    const Results results = model.infer({{samples[0].name, batch}}, {"spectrogram"});
-    for (const float value : results["spectrogram"].tensor().values<float>()) {
+    const Results results = model.infer({{samples[0].name, batch}}, {name});
+    for (const float value : results[name].tensor().values<float>()) {
       moments[0].add(static_cast<double>(value));
     }
   });

@@ -40,6 +40,7 @@ std::int64_t samples_of(const Brief& brief) {
 Drawn draw_mlp(const Brief& brief) {
   require_row_targets(brief, NetworkKind::mlp);
   constexpr std::int64_t hidden = 64;
+  constexpr std::uint64_t many_rows = 10000;
   std::int64_t columns = 1;
   for (const std::int64_t dim : brief.facts.row) columns *= dim;
   if (columns <= 0) fail(ErrorCode::mismatch, "an mlp needs rows of one size");
@@ -47,13 +48,16 @@ Drawn draw_mlp(const Brief& brief) {
   const std::string name = brief.facts.rows;
   std::string x = layers.builder().input(name, DType::float32, {"N", columns});
   x = layers.relu(layers.linear(x, "layer1", columns, hidden));
-  x = layers.relu(layers.linear(x, "layer2", hidden, hidden));
+  // Of few rows a second layer learns the noise.
+  const bool is_deep = brief.data.rows() >= many_rows;
+  if (is_deep) x = layers.relu(layers.linear(x, "layer2", hidden, hidden));
   x = layers.scores(x, "head", hidden, brief.outputs());
   write_output(layers, x, brief.facts.target, {"N", brief.outputs()});
   const std::vector<std::int64_t> row{columns};
   const PortInfo input = tune::port_of(name, DType::float32, row);
   return {std::move(layers.builder()), tune::column_scaling(brief.data, brief.facts, input),
-          cat("mlp with 2 hidden layers of ", hidden, " for ", columns, " columns")};
+          cat("mlp with ", is_deep ? "2 hidden layers" : "a hidden layer", " of ", hidden, " for ",
+              columns, " columns")};
 }
 
 Drawn draw_text(const Brief& brief) {

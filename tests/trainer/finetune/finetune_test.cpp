@@ -1,5 +1,6 @@
 #include <catch2/catch.hpp>
 
+#include <ondine/build.h>
 #include <ondine/data_record.h>
 #include <ondine/finetune.h>
 
@@ -173,7 +174,7 @@ TEST_CASE("weights decide on scales and rate") {
              Contains("numbers as they are") && Contains("0.0003 (trained weights)"));
   CHECK_THAT(
       joined(finetune(linear(2, 2, false), folder / "flowers.csv", options).assumed),
-      Contains("mean and deviation of each column") && Contains("0.002 (untrained weights)"));
+      Contains("mean and deviation of each column") && Contains("0.005 (few untrained weights)"));
 }
 
 TEST_CASE("a network that finetune trained is tuned further with its own scales and classes") {
@@ -189,6 +190,54 @@ TEST_CASE("a network that finetune trained is tuned further with its own scales 
              Contains("preprocessing that the model has") && Contains("trained weights"));
   CHECK(again.prepared.head.empty());
   CHECK(again.evaluation.metrics["accuracy"] > 0.9);
+}
+
+TEST_CASE("few rows that were set apart for validation are learned from at last") {
+  const TemporaryFolder folder;
+  write_classes(folder / "flowers.csv", 60, {"rose", "lily"});
+  const auto tuned = [&](std::optional<bool> refit) {
+    FinetuneOptions options = brief();
+    options.epochs = 4;
+    options.refit = refit;
+    return finetune({}, folder / "flowers.csv", options);
+  };
+  const FinetuneReport usual = tuned({});
+  CHECK(usual.refit_rows == 60);
+  CHECK(usual.validation_rows == 12);
+  CHECK_THAT(joined(usual.assumed), Contains("trained once more on all rows"));
+  std::ostringstream text;
+  text << usual;
+  CHECK_THAT(text.str(), Contains("before it was trained once more on all 60 rows"));
+
+  const FinetuneReport never = tuned(false);
+  CHECK(never.refit_rows == 0);
+  CHECK_THAT(joined(never.assumed), !Contains("once more"));
+  // What the report says was measured without those rows.
+  CHECK(usual.evaluation.metrics["accuracy"] == never.evaluation.metrics["accuracy"]);
+  CHECK(usual.model->parameters() != never.model->parameters());
+}
+
+TEST_CASE("rows given for validation are never learned from") {
+  const TemporaryFolder folder;
+  write_classes(folder / "flowers.csv", 60, {"rose", "lily"});
+  write_classes(folder / "others.csv", 20, {"rose", "lily"});
+  FinetuneOptions options = brief();
+  options.validation = folder / "others.csv";
+  options.refit = true;
+  CHECK(finetune({}, folder / "flowers.csv", options).refit_rows == 0);
+}
+
+TEST_CASE("a network whose input is called spectrogram learns from recordings") {
+  const TemporaryFolder folder;
+  write_tones(folder / "tones", 12);
+  ModelBuilder builder("sound");
+  const std::string x = builder.input("spectrogram", DType::float32, {"N", 1, 16, 20});
+  const std::string mean = builder.node("Flatten", {builder.node("GlobalAveragePool", {x})});
+  builder.node("Gemm", {mean, builder.initializer("w", Tensor(DType::float32, {1, 2}))}, {}, "y");
+  builder.output("y", DType::float32, {"N", 2});
+  FinetuneOptions options = brief();
+  options.epochs = 1;
+  CHECK(finetune(builder.bytes(), folder / "tones", options).metric == "accuracy");
 }
 
 TEST_CASE("the same options give the same bits") {
