@@ -32,7 +32,7 @@ WALLS = {
     r"(jpeglib|jerror|png|tiffio|openjpeg)\.h|webp/": r"kernels/image/codecs/[^/]*\.cpp$",
     r"(sndfile|samplerate)\.h": r"trainer/data/audio/[^/]*\.cpp$",
     r"re2/": r"kernels/text/[^/]*\.cpp$",
-    r"(curl|openssl)/": r"trainer/federated/(http_transport|node_key)\.cpp$",
+    r"(curl|openssl)/": r"trainer/federated/((http_transport|node_key)\.cpp|open_ssl\.h)$",
     r"(pcre2|utf8proc)\.h": r"trainer/text/tokenizer/(regex|unicode)\.cpp$",
     r"dlpack/": r"(bindings/c/[^/]*\.cpp|tests/.*)$",
     r"zlib\.h": r"trainer/data/[^/]*\.cpp$",
