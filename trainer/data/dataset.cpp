@@ -11,7 +11,7 @@
 #include "trainer/data/column.h"
 #include "trainer/data/files/file_places.h"
 #include "trainer/data/files/mask_folder.h"
-#include "trainer/data/table.h"
+#include "trainer/data/table/table.h"
 #include "trainer/data/text/text_places.h"
 
 namespace ondine {

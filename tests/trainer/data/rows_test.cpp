@@ -8,9 +8,9 @@
 #include "core/float_formats.h"
 #include "trainer/data/column.h"
 #include "trainer/data/convert_row.h"
-#include "trainer/data/csv.h"
 #include "trainer/data/split_words.h"
-#include "trainer/data/targets.h"
+#include "trainer/data/table/csv.h"
+#include "trainer/data/table/targets.h"
 
 using namespace ondine;
 using namespace ondine::data;

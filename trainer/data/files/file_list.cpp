@@ -5,9 +5,9 @@
 #include "trainer/data/files/file_places.h"
 #include "trainer/data/files/file_rows.h"
 #include "trainer/data/split_words.h"
-#include "trainer/data/table.h"
-#include "trainer/data/table_columns.h"
-#include "trainer/data/targets.h"
+#include "trainer/data/table/table.h"
+#include "trainer/data/table/table_columns.h"
+#include "trainer/data/table/targets.h"
 #include "trainer/data/text_file.h"
 
 namespace ondine::data {

@@ -3,8 +3,8 @@
 
 #include "core/message.h"
 #include "trainer/data/split_words.h"
-#include "trainer/data/table_columns.h"
-#include "trainer/data/targets.h"
+#include "trainer/data/table/table_columns.h"
+#include "trainer/data/table/targets.h"
 #include "trainer/data/text/json_lines.h"
 #include "trainer/data/text/text_columns.h"
 #include "trainer/data/text/text_places.h"

@@ -1,4 +1,4 @@
-#include "trainer/data/table.h"
+#include "trainer/data/table/table.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,9 +8,9 @@
 
 #include "core/message.h"
 #include "trainer/data/split_words.h"
-#include "trainer/data/string_column.h"
-#include "trainer/data/table_columns.h"
-#include "trainer/data/targets.h"
+#include "trainer/data/table/string_column.h"
+#include "trainer/data/table/table_columns.h"
+#include "trainer/data/table/targets.h"
 #include "trainer/data/text_file.h"
 
 namespace ondine::data {
