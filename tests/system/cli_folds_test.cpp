@@ -65,6 +65,10 @@ TEST_CASE("prepare takes weights where its data have them, and train wants both 
   shop.succeed("train weighed.onnx --data t.csv --weight-column w -o tuned.onnx");
   shop.refuse("train weighed.onnx --data t.csv --drop w", "--weight-column");
   shop.refuse("train plain.onnx --data t.csv --weight-column w", "--row-weights");
+  shop.succeed(
+      "prepare net.onnx -o raw.onnx --loss mse --data t.csv --weight-column w --standardize all");
+  const std::string raw = shop.succeed("train raw.onnx --data t.csv --weight-column w").out;
+  CHECK_THAT(raw, Contains("epoch 1/1: loss "));
   shop.misuse("prepare net.onnx -o x.onnx --loss triplet --row-weights", "row-weights");
 }
 
