@@ -83,6 +83,10 @@ DatasetOptions recorded_options(const Model& model, DataUse use) {
     } else {
       options.target = label_column(record);
     }
+    if (const auto* weights = record.find_input(record.prediction.weights)) {
+      options.weights = weights->column;
+      options.weights_are_optional = use == DataUse::evaluation;
+    }
     if (record.table_plan) options.raw = raw_table(*record.table_plan);
     options.feature_count = feature_count(model);
     options.text = text_options(model);

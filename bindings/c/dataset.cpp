@@ -4,6 +4,7 @@
 #include "bindings/c/call.h"
 #include "bindings/c/json.h"
 #include "bindings/c/objects.h"
+#include "bindings/c/tensors.h"
 
 using namespace ondine;     // NOLINT
 using namespace ondine::c;  // NOLINT
@@ -59,6 +60,38 @@ BatchOptions options_of(uint64_t seed, uint64_t epoch, int shuffle, const ondine
   return options;
 }
 
+std::vector<RowColumn> columns_of(const ondine_column* columns, size_t count) {
+  std::vector<RowColumn> result;
+  for (size_t i = 0; i < count; ++i) {
+    const Shape shape = shape_of(columns[i].rank, columns[i].dims);
+    result.push_back({text_in(columns[i].name, "the name of a column"),
+                      plain_dtype(columns[i].dtype),
+                      {shape.begin(), shape.end()}});
+  }
+  return result;
+}
+
+// What the caller's functions read with; released with the last reader.
+using User = std::shared_ptr<void>;
+
+RowReader reader_of(const std::vector<RowColumn>& columns, ondine_row_callback read,
+                    const User& user) {
+  std::vector<std::string> names;
+  for (const RowColumn& one : columns) names.push_back(one.name);
+  return [names = std::move(names), read, user](std::uint64_t row, const Row& out) {
+    std::vector<void*> entries;
+    for (const std::string& name : names) entries.push_back(out[name].mutable_data());
+    const int failed = read(user.get(), row, entries.data());
+    if (failed != 0) {
+      throw Error(ErrorCode::cancelled, "the callback returned " + std::to_string(failed));
+    }
+    for (const std::string& name : names) {
+      const Tensor entry = out[name];
+      check_elements(entry.dtype(), entry.shape(), entry.data());
+    }
+  };
+}
+
 }  // namespace
 
 ondine_error* ondine_dataset_open(const char* const* places, const ondine_model* model, int use,
@@ -80,6 +113,24 @@ ondine_error* ondine_dataset_from_values(const ondine_values* training,
     NamedValues rows = get(training)->copy();
     NamedValues others = validation == nullptr ? NamedValues() : get(validation)->copy();
     give(Dataset::from(std::move(rows), std::move(others), dataset_options(options_in(given))),
+         dataset);
+  });
+}
+
+ondine_error* ondine_dataset_from_rows(const ondine_column* columns, size_t count, uint64_t rows,
+                                       ondine_row_callback read, void (*release)(void* user),
+                                       void* user, const ondine_option* given,
+                                       ondine_dataset** dataset) {
+  return guard([&] {
+    const User kept(user, [release](void* one) {
+      if (release != nullptr) release(one);
+    });
+    require(dataset, "dataset");
+    if (count > 0) require(columns, "columns");
+    if (read == nullptr) throw Error(ErrorCode::mismatch, "the callback is NULL");
+    give(Dataset::from_rows(columns_of(columns, count), rows,
+                            reader_of(columns_of(columns, count), read, kept),
+                            dataset_options(options_in(given))),
          dataset);
   });
 }

@@ -75,10 +75,8 @@ Json confusion(const std::optional<ConfusionMatrix>& matrix) {
 }
 
 Json epoch(const EpochReport& report) {
-  Json result{{"epoch", report.epoch},
-              {"epochs", report.epochs},
-              {"steps", report.steps},
-              {"rows", report.rows},
+  Json result{{"fold", report.fold},      {"epoch", report.epoch}, {"epochs", report.epochs},
+              {"step", report.step},      {"steps", report.steps}, {"rows", report.rows},
               {"seconds", report.seconds}};
   result["learning_rate"] = number(report.learning_rate);
   result["training"] = metrics(report.training);
@@ -193,6 +191,7 @@ std::string dataset_json(const Dataset& dataset) {
               {"validation_rows", dataset.validation().rows()},
               {"columns", ports(dataset.columns())},
               {"target", dataset.target()},
+              {"weights", dataset.weights()},
               {"classes", dataset.classes()},
               {"class_counts", dataset.class_counts()},
               {"sample_rate", dataset.sample_rate()},
@@ -202,7 +201,8 @@ std::string dataset_json(const Dataset& dataset) {
 }
 
 std::string step_json(const StepReport& report) {
-  return text_of({{"epoch", report.epoch},
+  return text_of({{"fold", report.fold},
+                  {"epoch", report.epoch},
                   {"epochs", report.epochs},
                   {"step", report.step},
                   {"rows", report.rows},
@@ -218,11 +218,22 @@ std::string fit_json(const FitReport& report) {
   Json result{{"reason", word(report.reason)},
               {"epochs", report.epochs},
               {"already_finished", report.already_finished},
-              {"best_epoch", report.best_epoch}};
+              {"best_epoch", report.best_epoch},
+              {"best_step", report.best_step}};
   result["best_value"] = number(report.best_value);
   result["restored_best"] = report.restored_best;
   result["last"] = report.last ? epoch(*report.last) : Json();
   result["record_note"] = report.record_note;
+  result["folds"] = Json::array();
+  for (const FoldReport& one : report.folds) {
+    result["folds"].push_back({{"training_rows", one.training_rows},
+                               {"rows", one.rows},
+                               {"epochs", one.epochs},
+                               {"best_epoch", one.best_epoch},
+                               {"metrics", metrics(one.metrics)}});
+  }
+  result["fold_mean"] = metrics(report.fold_mean);
+  result["fold_deviation"] = metrics(report.fold_deviation);
   return text_of(result);
 }
 

@@ -75,6 +75,7 @@ void write_prediction(Json& to, const DataRecord::Prediction& from) {
       from.meaning == OutputMeaning::unknown ? Json() : Json::of(to_string(from.meaning)));
   set(to, "loss", text_json(from.loss));
   set(to, "label", text_json(from.label));
+  set(to, "weights", text_json(from.weights));
   set(to, "class_axis", of(from.class_axis));
   set(to, "class_axis_of", text_json(from.class_axis_of));
   set(to, "ignored_label", of(from.ignored_label));
@@ -167,6 +168,7 @@ void read_prediction(const Reader& from, DataRecord::Prediction& to) {
   to.meaning = find_in<OutputMeaning>(meaning_names, meaning).value_or(OutputMeaning::unknown);
   from.text("loss", to.loss);
   from.text("label", to.label);
+  from.text("weights", to.weights);
   to.class_axis = from.integer("class_axis");
   from.text("class_axis_of", to.class_axis_of);
   to.ignored_label = from.integer("ignored_label");

@@ -28,6 +28,24 @@ ONDINE_C_API ondine_error* ondine_dataset_from_values(const ondine_values* train
                                                       const ondine_values* validation,
                                                       const ondine_option* options,
                                                       ondine_dataset** dataset);
+/* A column of rows that the caller makes: element type and dims of its entry in a row. */
+typedef struct ondine_column {
+  const char* name;
+  int dtype;
+  size_t rank;
+  const int64_t* dims;
+} ondine_column;
+/* Writes the entries of row `row`, which are zeros before, in the order of the columns. Not 0 to
+   fail. The same row must have the same entries whenever it is read. */
+typedef int (*ondine_row_callback)(void* user, uint64_t row, void* const* entries);
+/* Rows that are read when they are needed, by one thread at a time, as long as something uses the
+   data set. `release`, which may be NULL, is called once when nothing does any more, from any
+   thread, also where the call fails. */
+ONDINE_C_API ondine_error* ondine_dataset_from_rows(const ondine_column* columns, size_t count,
+                                                    uint64_t rows, ondine_row_callback read,
+                                                    void (*release)(void* user), void* user,
+                                                    const ondine_option* options,
+                                                    ondine_dataset** dataset);
 /* Rows, columns, classes, notes, ...: JSON, data description. */
 ONDINE_C_API ondine_error* ondine_dataset_describe(const ondine_dataset* dataset, char** json);
 ONDINE_C_API ondine_error* ondine_dataset_rows(const ondine_dataset* dataset, uint64_t* rows);

@@ -39,7 +39,8 @@ struct DataRecord {
     std::string value;   // of the main graph: what the loss reads
     OutputMeaning meaning = OutputMeaning::unknown;  // of `output`
     std::string loss;                                // as `ondine prepare --loss` names it
-    std::string label;  // input of the training algorithm that takes the labels
+    std::string label;    // input of the training algorithm that takes the labels
+    std::string weights;  // and the one that takes the weights of rows; empty: rows count alike
     // The axis with an entry for each class, from 0, and the output or value that has it.
     std::optional<std::int64_t> class_axis = {};
     std::string class_axis_of;

@@ -5,11 +5,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <iterator>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -92,6 +94,11 @@ struct DatasetOptions {
   // the model's input, which tells whether the last column of a CSV file is a target. 0: unknown.
   std::int64_t feature_count = 0;
   std::optional<double> fill = {};  // for missing numbers of a CSV file
+  // Column or array with the weight of each row, at least 0, which is no feature; empty: rows count
+  // alike. Losses and metrics multiply what a row adds by it (Dataset::weights).
+  std::string weights = {};
+  // Data without that column are read without weights; else they are an error.
+  bool weights_are_optional = false;
   // Names of the classes in the order of a model's outputs; empty: those of the training data, in
   // alphabetical order.
   std::vector<std::string> classes = {};
@@ -111,6 +118,34 @@ struct DatasetOptions {
   // Ends both with Error(cancelled).
   std::shared_ptr<const CancelFlag> cancel = {};
 };
+
+// A column of rows that the caller makes: element type and dims of its entry in a row.
+struct RowColumn {
+  std::string name;
+  DType dtype = DType::undefined;
+  std::vector<std::int64_t> dims = {};  // all at least 0; empty: one element a row
+};
+
+// The entries of a row, all zeros, for the caller to write. Valid during the call that gets it.
+class ONDINE_API Row {
+ public:
+  explicit Row(std::span<NamedValue> entries) noexcept : entries_(entries) {}
+  // Shares the memory of the entry. Error(not_found) that lists the columns.
+  Tensor operator[](std::string_view column) const;
+  // Error(mismatch) when T is not the column's C++ type.
+  template <class T>
+  std::span<T> values(std::string_view column) const {
+    Tensor entry = (*this)[column];
+    return entry.mutable_values<T>();
+  }
+
+ private:
+  std::span<NamedValue> entries_;
+};
+
+// Writes the entries of row `row`, the same whenever it is asked for. What it throws ends the call
+// that needs the row.
+using RowReader = std::function<void(std::uint64_t row, const Row& out)>;
 
 class Batches;
 struct BatchOptions;
@@ -162,6 +197,14 @@ class ONDINE_API Dataset {
   static Dataset from(NamedValues train, NamedValues validation = {},
                       const DatasetOptions& options = {});
 
+  // Rows from a sensor, a database or whatever the caller reads: `read` is called when a row is
+  // needed, by one thread at a time, and not while another Dataset reads by it. Unsigned bytes with
+  // two dims or more in a row are pixels. Splits are not stratified and class_counts() is empty,
+  // since both would read every row. Error(mismatch) for columns without a name or type, names that
+  // are there twice, string columns and dims below 0.
+  static Dataset from_rows(std::vector<RowColumn> columns, std::uint64_t rows, RowReader read,
+                           const DatasetOptions& options = {});
+
   // Rows of the training part; where its columns differ, of those with the most elements.
   std::uint64_t rows() const;
   bool empty() const;          // the training part has no columns
@@ -175,6 +218,11 @@ class ONDINE_API Dataset {
   // seed; each part keeps the order of the rows. An own validation part is left out.
   // Error(mismatch) unless 0 < fraction < 1 and both parts have rows.
   std::pair<Dataset, Dataset> split(double fraction, std::uint64_t seed = 0) const;
+  // The training part `count` times in two, for cross-validation: the rows but for one fold, and
+  // that fold. Each row is in one fold; folds differ by at most one row, also in the rows that they
+  // have of each value of the column above. A pure function of data, count and seed.
+  // Error(mismatch) unless there are 2 folds or more and each has a row.
+  std::vector<std::pair<Dataset, Dataset>> folds(std::uint64_t count, std::uint64_t seed = 0) const;
 
   // Names of the classes, where the data names them; labels are positions in it.
   const std::vector<std::string>& classes() const;
@@ -190,6 +238,9 @@ class ONDINE_API Dataset {
   std::vector<std::uint64_t> class_counts() const;
   // Name of the column of targets, where the kind of data says which it is; empty for arrays.
   const std::string& target() const;
+  // Name of the column of weights (DatasetOptions::weights), whose numbers were multiplied so that
+  // their mean over the rows of each part is 1; empty where there is none.
+  const std::string& weights() const;
   // Columns of the files that "features" and the target were read from; nothing for other data.
   const std::optional<TableColumns>& table() const;
   // How texts of the training part were read; nothing where it has none.

@@ -23,6 +23,7 @@
 #include <ondine/limits.h>
 #include <ondine/losses.h>
 #include <ondine/lower.h>
+#include <ondine/masks.h>
 #include <ondine/metadata.h>
 #include <ondine/model.h>
 #include <ondine/networks.h>

@@ -197,7 +197,11 @@ struct PrepareOptions {
   float focal_gamma = 2;                          // not negative
   float margin = 1;                               // of triplet and contrastive, positive
   std::int64_t ctc_blank = 0;                     // the class that stands for no label
-  LossModel loss_model = {};                      // takes the place of `loss` and `output`
+  // A new input "<label>_weights", float [N], multiplies the loss of each row before the mean over
+  // all rows, and what the row adds to the accuracy. Trainer feeds it with the weights of the data
+  // (DatasetOptions::weights). Not of triplet, contrastive and loss models.
+  bool row_weights = false;
+  LossModel loss_model = {};  // takes the place of `loss` and `output`
   Optimizer optimizer = Sgd{};
   std::optional<float> clip_norm = {};  // bound of the gradients' global norm
   LossScale loss_scale = {};

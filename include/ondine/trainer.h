@@ -92,6 +92,13 @@ struct TrainerOptions {
   // This fraction of the training rows is set apart for validation (Dataset::split), instead of a
   // validation part that the data may have.
   double validation_split = 0;
+  // At least 2: cross-validation before the training. For each fold of the training part
+  // (Dataset::folds) a copy of the model, as it is, trains on the other rows and is evaluated on
+  // the fold (FitReport::folds); copies write no files. Then the model itself trains on all rows,
+  // without validation: for as many epochs as the best ones of the folds are in the mean, where
+  // early stopping watches validation. Error(mismatch) beside `validation_split`, `max_time` and a
+  // resumed run, for data with a validation part and for a plateau of a validation metric.
+  std::uint64_t folds = 0;
   std::optional<float> learning_rate = {};  // instead of the model's own
   // Any but a constant rate sets the model's learning rate (Model::set_learning_rate) before each
   // step; fit() puts the base rate back when it returns. A resumed run must have the same one.
@@ -110,6 +117,9 @@ struct TrainerOptions {
   // trainers of this and other processes from the file: theirs is an Error(mismatch).
   std::filesystem::path checkpoint = {};
   std::uint64_t checkpoint_every = 0;  // written after every N steps of an epoch too
+  // Evaluates on the validation part after every N steps of an epoch too, with a report, the best
+  // state and the patience of early stopping as after an epoch. Error(mismatch) without validation.
+  std::uint64_t eval_every = 0;
   // The checkpoints of the last N epochs are kept as FILE.epoch1, FILE.epoch2, ... besides.
   std::uint64_t keep_last = 0;
   bool resume = false;            // fit() begins with resume()
@@ -135,6 +145,7 @@ struct TrainerOptions {
 
 // After a step. Means weigh every step by its rows.
 struct StepReport {
+  std::uint64_t fold = 0;   // of cross-validation, from 1; 0: of the training itself
   std::uint64_t epoch = 0;  // from 1
   std::uint64_t epochs = 0;
   std::uint64_t step = 0;        // in the epoch, from 1
@@ -148,15 +159,18 @@ struct StepReport {
 };
 
 struct EpochReport {
+  std::uint64_t fold = 0;   // of cross-validation, from 1; 0: of the training itself
   std::uint64_t epoch = 0;  // from 1
   std::uint64_t epochs = 0;
+  // In the epoch, from 1, of an evaluation before its end (eval_every); 0: the epoch is done.
+  std::uint64_t step = 0;
   std::uint64_t steps = 0;  // of the model since it was initialized
   std::uint64_t rows = 0;
   double seconds = 0;                             // of the steps in this process
   std::optional<double> learning_rate = {};       // of the last step; empty without a schedule
   Metrics training;                               // means over the epoch
   Metrics validation;                             // empty without validation data
-  bool best = false;                              // early stopping's best epoch up to now
+  bool best = false;                              // early stopping's best state up to now
   std::optional<ConfusionMatrix> confusion = {};  // of the validation, where metrics ask for it
   // The part of `seconds` in which steps waited for rows that other threads decode or change; empty
   // where rows are read as they lie.
@@ -176,17 +190,31 @@ enum class StopReason : std::uint8_t {
 };
 ONDINE_API const char* to_string(StopReason reason) noexcept;
 
+// A fold of cross-validation.
+struct FoldReport {
+  std::uint64_t training_rows = 0;
+  std::uint64_t rows = 0;        // of the fold
+  std::uint64_t epochs = 0;      // completed
+  std::uint64_t best_epoch = 0;  // as in FitReport
+  Metrics metrics;               // of the fold, as Trainer::evaluate() computes them
+};
+
 struct FitReport {
   StopReason reason = StopReason::completed;
   std::uint64_t epochs = 0;               // completed, those before a resume included
   bool already_finished = false;          // the resumed run had nothing left to do
   std::uint64_t best_epoch = 0;           // of early stopping; 0: none
+  std::uint64_t best_step = 0;            // in that epoch; 0: at its end
   std::optional<double> best_value = {};  // of its metric
   bool restored_best = false;             // the model's state is that of best_epoch
   std::optional<EpochReport> last = {};   // of the epochs of this call
   // Why records or the report are incomplete; empty when they are not. Training does not stop for
   // them.
   std::string record_note = {};
+  // Of cross-validation, in their order; empty without it.
+  std::vector<FoldReport> folds = {};
+  Metrics fold_mean = {};       // over the folds
+  Metrics fold_deviation = {};  // standard deviation, with one less than the folds as divisor
 };
 ONDINE_API std::ostream& operator<<(std::ostream& out, const FitReport& report);
 

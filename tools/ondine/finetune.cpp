@@ -10,6 +10,7 @@
 #include "ondine/command.h"
 #include "ondine/common.h"
 #include "ondine/data_choices.h"
+#include "ondine/train/folds.h"
 #include "ondine/train/interrupt.h"
 #include "ondine/train/progress.h"
 
@@ -65,8 +66,11 @@ void add_choices(Command command, Options& options) {
 void add_running(Command command, Options& options) {
   FinetuneOptions& tune = options.tune;
   command.table(OptionGroup::train, options.training,
-                {"augment", "map", "metrics", "max-time", "checkpoint", "resume", "overwrite",
-                 "log-dir", "report"});
+                {"augment", "map", "metrics", "max-time", "folds", "eval-every", "checkpoint",
+                 "resume", "overwrite", "log-dir", "report"});
+  command.find("--folds")
+      .excludes(command.find("--validation-data"))
+      .excludes(command.find("--validation-split"));
   command.option("--freeze", &tune.prepare.freeze,
                  "Do not train parameters that match this pattern");
   command.option("--last-layers", &tune.prepare.last_layers, "Train only the last N layers");
@@ -101,8 +105,10 @@ void watch(FinetuneOptions& tune, Progress& progress) {
   tune.on_step = [&progress](const StepReport& step) {
     std::ostringstream status;
     status << step.mean;
-    progress.update("epoch " + std::to_string(step.epoch) + "/" + std::to_string(step.epochs),
-                    step.rows, step.epoch_rows, status.str());
+    const std::string fold = step.fold == 0 ? "" : "fold " + std::to_string(step.fold) + ", ";
+    progress.update(
+        fold + "epoch " + std::to_string(step.epoch) + "/" + std::to_string(step.epochs), step.rows,
+        step.epoch_rows, status.str());
     return !InterruptGuard::requested();
   };
   tune.on_epoch = [&progress](const EpochReport& epoch) {
@@ -133,6 +139,7 @@ int run(const Options& options) {
   const FinetuneReport report = finetune(model, to_paths(options.data.data), tune);
   for (const std::string& note : report.notes) std::cerr << "note: " << printable(note) << '\n';
   if (report.fit.reason == StopReason::requested) return interrupted(tune.trainer);
+  print_folds(report.fit, progress);
   std::ostringstream text;
   text << report.fit;
   progress.line(text.str());

@@ -108,6 +108,7 @@ int run(const Options& options) {
     return 0;
   }
   require_data(options.on_data.data);
+  if (!options.on_data.masks.empty()) throw WrongUsage("--masks needs --data");
   const std::vector<PortInfo> ports = model.inputs();
   NamedValues feeds;
   for (const std::string& pair : options.inputs) {
@@ -162,8 +163,13 @@ void add_infer(Parser& parser) {
                  "With --data: output to show; the one that was trained if absent");
   command.option("--all-outputs", &options->on_data.all_outputs,
                  "With --data: show the other outputs too, as they are");
+  Option masks = command.option(
+      "--masks", &options->on_data.masks,
+      "With --data of pictures: folder for a .png with the class of each pixel, in the "
+      "size of the picture");
   Option prompt = command.option("--prompt", &options->prompt,
                                  "Text to continue, by a model of the next byte or piece");
+  masks.excludes(prompt);
   command.option("--sample", &options->sample.tokens, "With --prompt: bytes or pieces to add")
       .needs(prompt);
   command

@@ -12,6 +12,7 @@
 #include <ondine/trainer.h>
 
 #include "ondine/common.h"
+#include "ondine/mask_folder.h"
 #include "ondine/row_answer.h"
 
 namespace ondine::cli {
@@ -104,6 +105,10 @@ class DataInference {
 
   void run(std::ostream* table) {
     Writer writer(table);
+    if (!options_->masks.empty()) {
+      masks_.emplace(options_->masks, *model_, options_->data,
+                     find_prediction(*model_, options_->model_output));
+    }
     const Dataset opened =
         open_dataset(options_->data.data, options_->data, *model_, DataUse::inference);
     // Files named for validation alone, as t10k-images, are the rows then.
@@ -155,6 +160,7 @@ class DataInference {
         answers.push_back(answer(k, results[outputs_[k]], i, feeds));
       }
       writer.write(file.empty() ? std::to_string(rows[i]) : file, answers);
+      if (masks_) masks_->write(results[outputs_[0]].tensor(), i, file, rows[i]);
     }
   }
 
@@ -196,6 +202,7 @@ class DataInference {
   DataRecord record_;
   std::vector<std::string> outputs_;
   std::vector<RowReader> readers_;
+  std::optional<MaskFolder> masks_;
   std::int64_t padding_ = text_options(*model_).encoding.padding_id();
 };
 

@@ -17,6 +17,7 @@ struct InferDataOptions {
   std::string model_output;          // nothing: the one that the model was trained with
   bool all_outputs = false;
   std::string output;  // .csv; printed if empty
+  std::string masks;   // folder for a mask of each picture; empty: none
 };
 
 // Prints or writes a line for each row: its file or number, and what the output holds, as the data

@@ -87,6 +87,9 @@ std::optional<TablePlan> use_training_rows(const TrainingRows& options, const st
     data = data.split(options.validation_split, options.load.seed).first;
   }
   print_skipped(data);
+  const bool is_said = std::any_of(values.begin(), values.end(),
+                                   [](const auto& one) { return one.first == "row-weights"; });
+  if (!data.weights().empty() && !is_said) values.emplace_back("row-weights", "true");
   if (is_balanced) balanced->second = count_weights(data);
   if (table.is_empty()) return {};
   TablePlan plan = plan_table(data, table);

@@ -129,6 +129,8 @@ struct ONDINE_HIDDEN Dataset::Part {
   std::optional<TableColumns> table;   // see Dataset::table
   std::optional<RawTable> raw;         // see DatasetOptions::raw
   std::string target;                  // see Dataset::target
+  std::string weights;                 // see Dataset::weights
+  std::shared_ptr<const std::vector<double>> raw_weights;  // of all stored rows, as they were
   OpenedAs opened;
   data::Reading reading;
 
@@ -145,9 +147,11 @@ struct ONDINE_HIDDEN Dataset::Part {
 };
 
 namespace data {
-// The training part of a data set, for code that describes it.
+// The training part of a data set, for code that describes or divides it.
 struct PartAccess {
   static const Dataset::Part& of(const Dataset& data) { return *data.train_; }
+  // The rows that are not chosen, and those that are.
+  static std::pair<Dataset, Dataset> in_two(const Dataset& data, const std::vector<bool>& chosen);
 };
 
 struct Parts {

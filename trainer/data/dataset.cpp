@@ -11,8 +11,10 @@
 #include "trainer/data/column.h"
 #include "trainer/data/files/file_places.h"
 #include "trainer/data/files/mask_folder.h"
-#include "trainer/data/table.h"
+#include "trainer/data/rows_column.h"
+#include "trainer/data/table/table.h"
 #include "trainer/data/text/text_places.h"
+#include "trainer/data/weights.h"
 
 namespace ondine {
 namespace {
@@ -162,11 +164,25 @@ Dataset Dataset::from(NamedValues train, NamedValues validation, const DatasetOp
   });
 }
 
+Dataset Dataset::from_rows(std::vector<RowColumn> columns, std::uint64_t rows, RowReader read,
+                           const DatasetOptions& options) {
+  return guard_memory("read the data", [&] {
+    auto part = std::make_shared<Part>();
+    part->opened.layout = options.layout;
+    part->columns = data::rows_columns(std::move(columns), rows, std::move(read), options.layout);
+    Dataset data;
+    data.train_ = std::move(part);
+    data.set_reading(options);
+    return data;
+  });
+}
+
 void Dataset::set_reading(const DatasetOptions& options) {
   guard_memory("read the data", [&] {
     for (std::shared_ptr<const Part>* part : {&train_, &validation_}) {
       Part bounded = **part;
       bounded.reading = data::Reading(options);
+      data::set_weights(bounded, options);
       *part = std::make_shared<const Part>(std::move(bounded));
     }
   });
@@ -221,6 +237,8 @@ const std::vector<std::string>& Dataset::skipped() const { return train_->skippe
 
 const std::string& Dataset::target() const { return train_->target; }
 
+const std::string& Dataset::weights() const { return train_->weights; }
+
 const std::optional<TableColumns>& Dataset::table() const { return train_->table; }
 
 const std::optional<TextOptions>& Dataset::text() const { return train_->text; }
@@ -242,6 +260,8 @@ DatasetOptions options_like(const Dataset& training, DatasetOptions options) {
   } else if (training.text() && options.target.empty()) {
     options.target = training.target();
   }
+  options.weights = training.weights();
+  options.weights_are_optional = false;
   if (training.sample_rate() != 0) options.audio.rate = training.sample_rate();
   return options;
 }

@@ -122,7 +122,8 @@ class Assignment {
     std::vector<ColumnRef> fitting;
     std::vector<ColumnRef> others;
     for (const ColumnRef& column : columns_) {
-      if (used_.contains(column->name()) || (column->rows() == part_.stored_rows()) != alike) {
+      const bool is_taken = used_.contains(column->name()) || column->name() == part_.weights;
+      if (is_taken || (column->rows() == part_.stored_rows()) != alike) {
         continue;
       }
       if (column->fit(input)) {

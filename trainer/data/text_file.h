@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "trainer/data/csv.h"
 #include "trainer/data/open_data.h"
+#include "trainer/data/table/csv.h"
 
 namespace ondine::data {
 

@@ -24,6 +24,7 @@ class Adapter {
     prepare_ = options.prepare;
     prepare_.loss = options.loss.value_or(loss_for(target_->kind));
     if (target_->ignored && !prepare_.ignore_index) prepare_.ignore_index = target_->ignored;
+    prepare_.row_weights = !opened.training.weights().empty();
     const bool takes_index = prepare_.loss == Loss::softmax_cross_entropy;
     if (!takes_index && !options.prepare.ignore_index) prepare_.ignore_index.reset();
     if (opened.is_fresh && prepare_.init == WeightInit::automatic) prepare_.init = WeightInit::keep;
@@ -217,6 +218,9 @@ class Adapter {
   void say_loss() {
     std::string text = cat("target ", quoted(target_->column), ": ", describe(*target_));
     if (!target_->reason.empty()) text += " (" + target_->reason + ")";
+    if (prepare_.row_weights) {
+      text += "; weights of rows in column " + quoted(opened_->training.weights());
+    }
     if (!options_->loss) text += "; loss " + graph::name_of(prepare_.loss);
     if (!options_->loss || !options_->targets) adapted_.loss = std::move(text);
   }

@@ -92,6 +92,10 @@ void check_options(const FinetuneOptions& options) {
   if (options.validation_split && has_validation) {
     fail(ErrorCode::mismatch, "a validation split and validation data exclude each other");
   }
+  if (options.trainer.folds != 0 && (options.validation_split || has_validation)) {
+    fail(ErrorCode::mismatch, "cross-validation (folds) divides the data itself: no validation ",
+         options.validation_split ? "split" : "data", " besides");
+  }
   if (options.prepare.schedule && options.schedule) {
     fail(ErrorCode::mismatch, "a schedule in the model and one of the run exclude each other");
   }

@@ -92,11 +92,18 @@ void set_rows(Facts& facts, const Dataset& data, const std::vector<PortInfo>& co
   if (others[0]->dims) facts.row.assign(others[0]->dims->begin() + 1, others[0]->dims->end());
 }
 
+// But the weights of rows.
+std::vector<PortInfo> columns_of(const Dataset& data) {
+  std::vector<PortInfo> columns = data.columns();
+  std::erase_if(columns, [&](const PortInfo& one) { return one.name == data.weights(); });
+  return columns;
+}
+
 }  // namespace
 
 Facts look_at_rows(const Dataset& data, const NetworkOptions& options,
                    std::span<const PortInfo> inputs) {
-  const std::vector<PortInfo> columns = data.columns();
+  const std::vector<PortInfo> columns = columns_of(data);
   if (data.rows() == 0) fail(ErrorCode::mismatch, "the data have no rows");
   Facts facts;
   facts.target.column = find_target(data, columns, options.target, inputs).name;
@@ -113,7 +120,7 @@ Facts look_at(const Dataset& data, const NetworkOptions& options,
     facts.target.outputs = data.text()->encoding.size();
     return facts;
   }
-  const std::vector<PortInfo> columns = data.columns();
+  const std::vector<PortInfo> columns = columns_of(data);
   facts.target = look_at_target(data, *find(columns, facts.target.column), options.targets);
   return facts;
 }

@@ -7,6 +7,7 @@
 #include "core/out_of_memory.h"
 #include "trainer/finetune/adapted.h"
 #include "trainer/finetune/choices.h"
+#include "trainer/fit/folds.h"
 #include "trainer/fit/schedule.h"
 
 namespace ondine {
@@ -25,6 +26,7 @@ class Run {
     take_report(opened, adapted);
     report_.model = std::move(adapted.model);
     announce();
+    if (trainer_.folds != 0 && !cross_validate(model, opened)) return std::move(report_);
     fit(opened);
     if (report_.fit.reason == StopReason::requested) return std::move(report_);
     evaluate(opened);
@@ -116,6 +118,12 @@ class Run {
           cat("the best state counts, and training stops after ", trainer_.early_stopping->patience,
               " epochs without a better ", trainer_.early_stopping->metric));
     }
+    if (trainer_.folds != 0) {
+      return joined(std::move(text),
+                    cat("cross-validation in ", trainer_.folds, " folds, then all rows for ",
+                        fit::watches_validation(trainer_) ? "the mean of their best epochs"
+                                                          : "as many epochs"));
+    }
     if (!opened.split.empty()) text = joined(std::move(text), "validation on " + opened.split);
     if (options_->refit || !refits(opened)) return text;
     return joined(std::move(text),
@@ -136,8 +144,65 @@ class Run {
     }
   }
 
+  // Each fold from the beginning, so that no scale or head knows its rows. False where a callback
+  // ended it.
+  bool cross_validate(const FinetuneModel& model, const tune::Opened& opened) {
+    FinetuneOptions one = *options_;
+    one.trainer = fit::options_of_fold(one.trainer);
+    one.output.clear();
+    one.on_assumed = {};
+    one.batch_size = trainer_.batch_size;
+    one.epochs = trainer_.epochs;
+    one.patience = trainer_.early_stopping ? trainer_.early_stopping->patience : 0;
+    for (const auto& [training, fold] :
+         opened.training.folds(trainer_.folds, options_->load.seed)) {
+      tell_fold(one, folds_.folds.size() + 1);
+      one.validation = fold;
+      const FinetuneReport report = Run(one).run(model, training);
+      if (report.fit.reason == StopReason::requested) {
+        report_.fit.reason = StopReason::requested;
+        return false;
+      }
+      folds_.folds.push_back({training.rows(), fold.rows(), report.fit.epochs,
+                              report.fit.best_epoch, report.evaluation.metrics});
+    }
+    fit::take_means(folds_);
+    trainer_ = fit::options_for_all(trainer_, folds_.folds);
+    return true;
+  }
+
+  void tell_fold(FinetuneOptions& one, std::uint64_t number) const {
+    if (options_->on_step) {
+      one.on_step = [this, number](const StepReport& step) {
+        StepReport told = step;
+        told.fold = number;
+        return options_->on_step(told);
+      };
+    }
+    if (options_->on_epoch) {
+      one.on_epoch = [this, number](const EpochReport& epoch) {
+        EpochReport told = epoch;
+        told.fold = number;
+        options_->on_epoch(told);
+      };
+    }
+  }
+
+  // Of cross-validation the means, since no row is left to evaluate on.
+  void take_folds() {
+    report_.fit.folds = std::move(folds_.folds);
+    report_.fit.fold_mean = folds_.fold_mean;
+    report_.fit.fold_deviation = std::move(folds_.fold_deviation);
+    report_.evaluation.metrics = std::move(folds_.fold_mean);
+    for (const FoldReport& one : report_.fit.folds) report_.evaluation.rows += one.rows;
+  }
+
   void evaluate(const tune::Opened& opened) {
     if (trainer_.averaged) take_averages(*report_.model);
+    if (!folds_.folds.empty()) {
+      take_folds();
+      return;
+    }
     EvaluateOptions options;
     options.batch_size = std::max<std::uint64_t>(trainer_.batch_size, 64);
     options.map = trainer_.map;
@@ -149,9 +214,11 @@ class Run {
     }
   }
 
-  // A run that time or steps ended has no best epoch to repeat.
+  // A run that time or steps ended has no best epoch to repeat; after cross-validation the model is
+  // trained on all rows already.
   bool refits(const tune::Opened& opened) const {
-    if (!opened.whole || trainer_.max_time || trainer_.max_steps) return false;
+    if (!opened.whole || trainer_.folds != 0 || trainer_.max_time || trainer_.max_steps)
+      return false;
     return options_->refit.value_or(tune::refits(opened.whole->rows(), opened.facts.target));
   }
 
@@ -180,6 +247,7 @@ class Run {
   const FinetuneOptions* options_;
   TrainerOptions trainer_;
   FinetuneReport report_;
+  FitReport folds_;  // of cross-validation
 };
 
 }  // namespace
@@ -190,7 +258,12 @@ FinetuneReport finetune(const FinetuneModel& model, const FinetuneData& data,
 }
 
 std::ostream& operator<<(std::ostream& out, const FinetuneReport& report) {
-  out << report.evaluation.metrics << " on " << report.validation_rows << " validation rows";
+  out << report.evaluation.metrics;
+  if (report.fit.folds.empty()) {
+    out << " on " << report.validation_rows << " validation rows";
+  } else {
+    out << ", the mean of " << report.fit.folds.size() << " folds";
+  }
   if (report.refit_rows > 0) {
     out << ", before it was trained once more on all " << report.refit_rows << " rows";
   }

@@ -8,6 +8,7 @@
 #include "core/message.h"
 #include "trainer/data/images/channels.h"
 #include "trainer/finetune/choices.h"
+#include "trainer/fit/folds.h"
 #include "trainer/networks/fresh.h"
 #include "trainer/networks/kinds.h"
 
@@ -156,7 +157,10 @@ class Opener {
   }
 
   void split() {
-    if (const auto* given = std::get_if<Dataset>(&options_->validation.value)) {
+    if (options_->trainer.folds != 0) {
+      fit::require_folds(options_->trainer, data_);
+      opened_.training = data_.train();
+    } else if (const auto* given = std::get_if<Dataset>(&options_->validation.value)) {
       opened_.training = data_.train();
       opened_.validation = *given;
     } else if (const auto* places = std::get_if<Places>(&options_->validation.value)) {

@@ -114,11 +114,34 @@ void require_recorded(const DataRecord& record, const Dataset& data) {
   require_rate(record, data);
 }
 
+void require_weights(const DataRecord& record, std::span<const PortInfo> inputs,
+                     const Dataset& data) {
+  const std::string& weights = record.prediction.weights;
+  const bool reads_weights = std::any_of(inputs.begin(), inputs.end(), [&](const PortInfo& one) {
+    return !weights.empty() && one.name == weights;
+  });
+  if (reads_weights == !data.weights().empty()) return;
+  if (reads_weights) {
+    fail(ErrorCode::mismatch, "the loss weighs rows by its input ", quoted(weights),
+         ", but the data have no weights: name their column (--weight-column)");
+  }
+  fail(ErrorCode::mismatch, "the data have weights of rows (column ", quoted(data.weights()),
+       "), which the model's loss does not take: prepare it with --row-weights");
+}
+
 ArrayMap recorded_map(const DataRecord& record, std::span<const PortInfo> inputs,
                       const Dataset& data, const ArrayMap& map) {
   ArrayMap result = map;
+  const std::string& weights = data.weights();
+  if (!weights.empty() && !record.prediction.weights.empty()) {
+    std::erase_if(result, [&](const auto& one) { return one.first == record.prediction.weights; });
+  }
   const std::vector<PortInfo> columns = data.columns();
   for (const PortInfo& port : inputs) {
+    if (!weights.empty() && port.name == record.prediction.weights) {
+      result.emplace_back(port.name, weights);
+      continue;
+    }
     const DataRecord::Input* known = record.find_input(port.name);
     const bool is_named = std::any_of(map.begin(), map.end(),
                                       [&](const auto& one) { return one.first == port.name; });

@@ -18,6 +18,11 @@ void remember_data(Model& model, const Dataset& training, std::span<const PortIn
 // encoding of texts, sample rate.
 void require_recorded(const DataRecord& record, const Dataset& data);
 
+// Error(mismatch) where only one of both has weights of rows: the inputs of the training algorithm,
+// or the data.
+void require_weights(const DataRecord& record, std::span<const PortInfo> inputs,
+                     const Dataset& data);
+
 // Differences that may be intended, one sentence each: inputs whose elements have another type or
 // scale than in training.
 std::vector<std::string> input_notes(const DataRecord& record, std::span<const PortInfo> inputs,

@@ -52,7 +52,7 @@ bool BestEpoch::judge(const EpochReport& report, Best& best) const {
       !std::isnan(value) && (!best.value || (maximize_ ? value - *best.value > options_.min_delta
                                                        : *best.value - value > options_.min_delta));
   if (better) {
-    best = {value, report.epoch, 0};
+    best = {value, report.epoch, 0, report.step};
   } else {
     ++best.stale;
   }

@@ -24,11 +24,12 @@ constexpr const char* confusion_metric = "confusion_matrix";
 std::vector<PortInfo> with_labels(std::vector<PortInfo> ports, const Scoring& scoring) {
   ports.push_back(scoring.label);
   ports.insert(ports.end(), scoring.lengths.begin(), scoring.lengths.end());
+  if (scoring.weights) ports.push_back(*scoring.weights);
   return ports;
 }
 
 bool is_label(const Scoring& scoring, const std::string& name) {
-  return name == scoring.label.name ||
+  return name == scoring.label.name || (scoring.weights && name == scoring.weights->name) ||
          std::any_of(scoring.lengths.begin(), scoring.lengths.end(),
                      [&](const PortInfo& one) { return one.name == name; });
 }
@@ -97,7 +98,9 @@ Evaluation evaluate(const Model& model, const Dataset& data, const EvaluateOptio
     const DataRecord record = data_record(model);
     fit::require_recorded(record, data);
     const std::vector<PortInfo> inputs = fit::with_labels(model.inputs(), *scoring);
-    Feeder feeder = fit::make_feeder(record, inputs, data, options.map, {scoring->label.name});
+    ArrayMap map = options.map;
+    if (scoring->weights) map.emplace_back(scoring->weights->name, data.weights());
+    Feeder feeder = fit::make_feeder(record, inputs, data, map, {scoring->label.name});
     fit::Scores scores(*scoring);
     const fit::LabelCheck check_labels(model);
     const std::vector<std::string> fetches{scoring->output};
@@ -119,8 +122,15 @@ Evaluation evaluate(const Model& model, const Dataset& data, const EvaluateOptio
                                     ? "no whole batch to evaluate"
                                     : "the model ignores every label of the data");
     }
+    if (!(scores.weight() > 0)) {
+      fail(ErrorCode::mismatch, "the weights of all labels that are evaluated are 0");
+    }
     scores.write(result);
     result.note = scoring->note;
+    if (!scoring->weights && !record.prediction.weights.empty()) {
+      result.note += cat(result.note.empty() ? "" : "; ",
+                         "every row counts alike: the data have no weights, as training had");
+    }
     for (const std::string& note : fit::input_notes(record, model.inputs(), data, options.map)) {
       result.note += (result.note.empty() ? "" : "; ") + note;
     }

@@ -50,6 +50,7 @@ class Validator {
   void add_scores(const Model& model, const Dataset& data, const TrainerOptions& options);
   void add_own(const Model& model);
   bool is_computed() const;
+  void take_mean_weight(Metrics& computed, double mean) const;
   void try_first_batch(const Model& model);
   Results evaluate(const Model& model, std::span<const NamedValue> batch);
 
@@ -61,6 +62,7 @@ class Validator {
   Feeder feeder_;
   std::vector<std::string> metrics_;  // outputs of the algorithm
   std::optional<Scoring> scoring_;
+  std::string weights_;        // the input with the weights of rows; empty: rows count alike
   bool asked_ = false;         // for metrics by name
   bool shows_errors_ = false;  // in the report of the run
   std::vector<std::string> fetches_;

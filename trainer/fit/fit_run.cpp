@@ -97,6 +97,10 @@ FitRun::FitRun(Session& session, const Dataset& training, const Dataset& validat
   if (model_rate_) {
     (session.accumulation ? update_results_ : results_).emplace_back(model_rate_->output, Value());
   }
+  if (options_.eval_every != 0 && !validator_) {
+    fail(ErrorCode::mismatch, "evaluation after every ", options_.eval_every,
+         " steps (--eval-every) needs validation data");
+  }
   if (options_.early_stopping) {
     best_.emplace(*options_.early_stopping, options_.checkpoint, names,
                   validator_ ? validator_->names() : std::vector<std::string>{});
@@ -158,12 +162,12 @@ FitReport FitRun::run_epochs() {
   try {
     while (state_.cursor.epoch < options_.epochs && !exhausted()) {
       did_nothing = false;
-      const auto start = Clock::now();
+      epoch_start_ = Clock::now();
       if (!run_epoch()) {
         save();
         return report(*reason_to_stop(), false);
       }
-      finish_epoch(std::chrono::duration<double>(Clock::now() - start).count());
+      finish_epoch();
     }
   } catch (...) {
     save_after_failure();
@@ -183,6 +187,7 @@ std::uint64_t FitRun::steps_done() const {
 
 std::optional<StopReason> FitRun::reason_to_stop() const {
   if (session_.stop) return StopReason::requested;
+  if (exhausted()) return StopReason::early_stopping;
   if (options_.max_time && Clock::now() - start_ >= *options_.max_time) {
     return StopReason::time_limit;
   }
@@ -223,6 +228,7 @@ bool FitRun::run_steps() {
     state_.sums.mean(step_report_.mean);
     records_->step(step_report_, session_.model->steps());
     if (!session_.tell(step_report_)) session_.stop = true;
+    if (evaluates_now()) evaluate_within();
     if (options_.checkpoint_every != 0 && step_report_.step % options_.checkpoint_every == 0) {
       save();
     }
@@ -299,52 +305,6 @@ void FitRun::read_metrics() {
   }
 }
 
-Evaluation FitRun::validate() {
-  AveragedWeights averages(*session_.model, options_.averaged);
-  worst_ = {};
-  Evaluation evaluation =
-      validator_->run(*session_.model, options_.report.empty() ? nullptr : &worst_);
-  averages.put_back();
-  return evaluation;
-}
-
-void FitRun::finish_epoch(double seconds) {
-  EpochReport epoch;
-  epoch.epoch = state_.cursor.epoch + 1;
-  epoch.epochs = options_.epochs;
-  epoch.steps = session_.model->steps();
-  epoch.rows = state_.sums.rows();
-  epoch.seconds = seconds;
-  epoch.data_wait = data_wait_;
-  epoch.learning_rate = step_report_.learning_rate;
-  state_.sums.mean(epoch.training);
-  if (validator_) {
-    Evaluation evaluation = validate();
-    epoch.validation = std::move(evaluation.metrics);
-    epoch.confusion = std::move(evaluation.confusion);
-  }
-  Best best = state_.best;
-  if (best_) epoch.best = best_->judge(epoch, best);
-  Best plateau = state_.plateau;
-  if (plateau_) plateau_->judge(epoch, plateau);
-  records_->epoch(epoch, worst_.errors());
-  for (const auto& callback : session_.on_epoch) callback(epoch);
-  // Only now: what a callback throws leaves the epoch unfinished.
-  state_.best = best;
-  state_.plateau = plateau;
-  if (plateau_ && plateau_->exhausted(plateau)) {
-    ++state_.drops;
-    state_.plateau.stale = 0;
-  }
-  state_.cursor = {epoch.epoch, state_.cursor.shuffle_seed, 0};
-  state_.sums.clear();
-  // The best first: a run that ends between the two repeats the epoch and writes it again.
-  if (epoch.best) best_->keep(*session_.model, state_.cursor, state_.properties(options_));
-  save();
-  keep_epoch(state_.cursor.epoch);
-  last_ = std::move(epoch);
-}
-
 void FitRun::save() {
   if (options_.checkpoint.empty()) return;
   session_.model->save_checkpoint(options_.checkpoint, state_.cursor, state_.properties(options_));
@@ -380,6 +340,7 @@ FitReport FitRun::report(StopReason reason, bool did_nothing) {
   report.last = std::move(last_);
   if (best_) {
     report.best_epoch = state_.best.epoch;
+    report.best_step = state_.best.step;
     report.best_value = state_.best.value;
   }
   if (best_ && options_.early_stopping->restore_best && state_.best.value &&

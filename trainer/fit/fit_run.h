@@ -97,7 +97,11 @@ class FitRun {
   bool ends_group(std::uint64_t rows) const;
   Evaluation validate();
   void read_metrics();
-  void finish_epoch(double seconds);
+  EpochReport evaluated(std::uint64_t step);
+  bool evaluates_now() const;
+  void evaluate_within();
+  void judge(EpochReport& epoch);
+  void finish_epoch();
   void save();
   void keep_epoch(std::uint64_t epoch);
   void save_after_failure() noexcept;
@@ -122,6 +126,8 @@ class FitRun {
   std::optional<data::BatchReader> reader_;  // of the current epoch
   LabelCheck check_labels_;
   std::optional<double> data_wait_;  // seconds of the current epoch
+  Clock::time_point epoch_start_;
+  Best judged_;  // with the evaluation that callbacks are told of
   std::optional<Validator> validator_;
   WorstErrors worst_;  // of the last validation, for the report
   std::optional<BestEpoch> best_;

@@ -59,7 +59,10 @@ std::ostream& operator<<(std::ostream& out, const Metrics& metrics) {
 }
 
 std::ostream& operator<<(std::ostream& out, const EpochReport& report) {
-  out << "epoch " << report.epoch << '/' << report.epochs << ": " << report.training;
+  if (report.fold != 0) out << "fold " << report.fold << ", ";
+  out << "epoch " << report.epoch << '/' << report.epochs;
+  if (report.step != 0) out << ", step " << report.step;
+  out << ": " << report.training;
   for (const auto& [name, value] : report.validation) {
     out << ", validation " << name << ' ' << Rounded{value};
   }
@@ -92,8 +95,9 @@ std::ostream& operator<<(std::ostream& out, const FitReport& report) {
       << (report.epochs == 1 ? " epoch" : " epochs");
   if (report.already_finished) out << ", before this run";
   if (report.best_value) {
-    out << "; best epoch " << report.best_epoch << ": " << Rounded{*report.best_value}
-        << (report.restored_best ? ", restored" : "");
+    out << "; best epoch " << report.best_epoch;
+    if (report.best_step != 0) out << ", step " << report.best_step;
+    out << ": " << Rounded{*report.best_value} << (report.restored_best ? ", restored" : "");
   }
   return out;
 }

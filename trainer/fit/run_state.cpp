@@ -18,6 +18,8 @@ constexpr const char* best_metric = "best.metric";
 constexpr const char* best_value = "best.value";
 constexpr const char* best_epoch = "best.epoch";
 constexpr const char* best_stale = "best.stale";
+constexpr const char* best_step = "best.step";
+constexpr const char* evaluated_every = "eval_every";
 constexpr const char* plateau_value = "plateau.value";
 constexpr const char* plateau_stale = "plateau.stale";
 constexpr const char* plateau_drops = "plateau.drops";
@@ -51,6 +53,12 @@ void require_same(const RestoreReport& report, const TrainerOptions& options) {
   if ((fraction == nullptr ? 0.0 : *fraction) != options.validation_split) {
     fail(ErrorCode::mismatch, "the checkpoint was trained with --validation-split ",
          fraction == nullptr ? 0.0 : *fraction, ", now it is ", options.validation_split);
+  }
+  // The patience of early stopping counts evaluations.
+  const std::uint64_t evaluated = count_of(stored, evaluated_every);
+  if (evaluated != options.eval_every) {
+    fail(ErrorCode::mismatch, "the checkpoint was trained with --eval-every ", evaluated,
+         ", now it is ", options.eval_every);
   }
   const auto* augmented = find<std::string>(stored, augmentation_text);
   const std::string now = text_of(options.augmentation);
@@ -108,6 +116,10 @@ Properties RunState::properties(const TrainerOptions& options) const {
     result.emplace_back(best_value, *best.value);
     result.emplace_back(best_epoch, static_cast<std::int64_t>(best.epoch));
     result.emplace_back(best_stale, static_cast<std::int64_t>(best.stale));
+    if (best.step != 0) result.emplace_back(best_step, static_cast<std::int64_t>(best.step));
+  }
+  if (options.eval_every != 0) {
+    result.emplace_back(evaluated_every, static_cast<std::int64_t>(options.eval_every));
   }
   if (accumulate != 1) result.emplace_back(accumulated, static_cast<std::int64_t>(accumulate));
   if (plateau.value) {
@@ -144,7 +156,7 @@ void RunState::restore(const RestoreReport& report, const TrainerOptions& option
   best = {};
   if (const auto* value = find<double>(report.properties, best_value)) {
     best = {*value, count_of(report.properties, best_epoch),
-            count_of(report.properties, best_stale)};
+            count_of(report.properties, best_stale), count_of(report.properties, best_step)};
   }
 }
 

@@ -29,7 +29,8 @@ class MetricSums {
 struct Best {
   std::optional<double> value;
   std::uint64_t epoch = 0;  // from 1
-  std::uint64_t stale = 0;  // epochs without improvement
+  std::uint64_t stale = 0;  // evaluations without improvement
+  std::uint64_t step = 0;   // of `epoch`; 0: its end
 };
 
 struct RunState {

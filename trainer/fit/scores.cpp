@@ -114,6 +114,10 @@ void Scores::leave_out_ignored() {
     std::copy_n(scores_.begin() + static_cast<std::ptrdiff_t>(positions_[to] * columns_), columns_,
                 scores_.begin() + static_cast<std::ptrdiff_t>(to * columns_));
   }
+  if (!weights_.empty()) {
+    for (std::size_t to = 0; to < positions_.size(); ++to) weights_[to] = weights_[positions_[to]];
+    weights_.resize(positions_.size());
+  }
   ignored_ += static_cast<std::int64_t>(labels_.size() - positions_.size());
   labels_.resize(positions_.size());
   scores_.resize(positions_.size() * columns_);
@@ -157,7 +161,17 @@ void Scores::predict() {
 void Scores::add(const Tensor& output, std::span<const NamedValue> batch) {
   const Tensor& labels = tensor_of(batch, scoring_.label.name);
   if (scoring_.task == Task::sequences) return add_sequences(output, labels, batch);
-  add(output, labels);
+  add(output, labels, batch);
+}
+
+// A row may have several positions with labels.
+void Scores::read_weights(std::span<const NamedValue> batch, std::size_t positions) {
+  weights_.clear();
+  if (!scoring_.weights) return;
+  const std::vector<double> rows = metric_values(tensor_of(batch, scoring_.weights->name));
+  for (std::size_t i = 0; i < positions; ++i) {
+    weights_.push_back(rows[i / (positions / rows.size())]);
+  }
 }
 
 void Scores::add_sequences(const Tensor& output, const Tensor& labels,
@@ -168,11 +182,13 @@ void Scores::add_sequences(const Tensor& output, const Tensor& labels,
   const Tensor& steps = tensor_of(batch, scoring_.lengths[1].name);
   decoded_ =
       best_paths(output, scoring_.blank, lengths_of(steps, output.shape()[0], output.shape()[1]));
+  read_weights(batch, references_.size());
   for (const auto& metric : metrics_) metric->add(last());
   count_ += labels.shape()[0];
+  weight_ += last().total(references_.size());
 }
 
-void Scores::add(const Tensor& output, const Tensor& labels) {
+void Scores::add(const Tensor& output, const Tensor& labels, std::span<const NamedValue> batch) {
   const std::string problem = misfit(output.shape(), labels.shape());
   if (!problem.empty()) fail(ErrorCode::mismatch, problem);
   if (labels.size() == 0) return;
@@ -181,11 +197,13 @@ void Scores::add(const Tensor& output, const Tensor& labels) {
   } else {
     read(output, labels);
   }
+  read_weights(batch, scores_.size() / columns_);
   leave_out_ignored();
   predict();
   if (labels_.empty()) return;
   for (const auto& metric : metrics_) metric->add(last());
   count_ += static_cast<std::int64_t>(labels_.size());
+  weight_ += last().total(last().rows());
 }
 
 void Scores::read(const Tensor& output, const Tensor& labels) {

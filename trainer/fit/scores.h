@@ -27,14 +27,16 @@ class Scores {
   // What add() was given last; valid until it is called again.
   metrics::Batch last() const {
     return {columns_,   scores_,        labels_,  prediction_, probabilities_.value_or(false),
-            positions_, all_positions_, decoded_, references_};
+            positions_, all_positions_, decoded_, references_, weights_};
   }
   std::int64_t count() const noexcept { return count_; }      // of labels that count
   std::int64_t ignored() const noexcept { return ignored_; }  // of labels that do not
+  double weight() const noexcept { return weight_; }          // of labels that count
 
  private:
   std::size_t columns_axis(const Shape& output, const Shape& labels);
-  void add(const Tensor& output, const Tensor& labels);
+  void add(const Tensor& output, const Tensor& labels, std::span<const NamedValue> batch);
+  void read_weights(std::span<const NamedValue> batch, std::size_t positions);
   void read(const Tensor& output, const Tensor& labels);
   void add_sequences(const Tensor& output, const Tensor& labels, std::span<const NamedValue> batch);
   void add_decided(const Tensor& output, const Tensor& labels);
@@ -47,6 +49,7 @@ class Scores {
   std::vector<std::unique_ptr<metrics::Metric>> metrics_;
   std::int64_t count_ = 0;
   std::int64_t ignored_ = 0;
+  double weight_ = 0;
   // Of the batch.
   std::size_t columns_ = 1;
   std::vector<double> scores_;
@@ -54,6 +57,7 @@ class Scores {
   std::vector<double> prediction_;
   std::vector<std::size_t> positions_;  // of the labels that count; empty: all
   std::size_t all_positions_ = 0;
+  std::vector<double> weights_;  // of the labels that count; empty: all alike
   std::vector<Labels> decoded_;
   std::vector<Labels> references_;
 };

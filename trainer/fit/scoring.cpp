@@ -29,12 +29,15 @@ std::int64_t elements_of_row(const PortInfo& column) {
   return count;
 }
 
-std::optional<PortInfo> label_of_algorithm(const Model& model, const std::string& name) {
+std::optional<PortInfo> label_of_algorithm(const Model& model, const DataRecord& record,
+                                           const std::string& name) {
+  const std::string& weights = record.prediction.weights;
   const std::vector<PortInfo> main = model.inputs();
   for (std::size_t i = 0; i < model.algorithm_count(); ++i) {
     std::vector<PortInfo> extra = model.algorithm(i).inputs;
     std::erase_if(extra, [&](const PortInfo& port) {
-      return has_name(main, port.name) || port.has_default || (!name.empty() && port.name != name);
+      return has_name(main, port.name) || port.has_default ||
+             (!weights.empty() && port.name == weights) || (!name.empty() && port.name != name);
     });
     if (extra.size() == 1) return extra[0];
   }
@@ -63,7 +66,7 @@ std::optional<PortInfo> label_among_columns(const Model& model, const DataRecord
                           std::any_of(map.begin(), map.end(),
                                       [&](const auto& one) { return one.second == column.name; });
     if (name.empty() ? is_input : column.name != name) continue;
-    if (column.dims->empty()) continue;
+    if (column.dims->empty() || column.name == data.weights()) continue;
     // Labels have fewer elements than what they belong to.
     if (!label || elements_of_row(column) < elements_of_row(*label)) label = column;
   }
@@ -71,6 +74,15 @@ std::optional<PortInfo> label_among_columns(const Model& model, const DataRecord
   PortInfo port;
   port.name = label->name;
   port.dtype = is_float(label->dtype) ? DType::float32 : DType::int64;
+  return port;
+}
+
+PortInfo weights_port(const DataRecord& record) {
+  PortInfo port;
+  port.name = record.prediction.weights.empty() ? "weights of rows" : record.prediction.weights;
+  port.dtype = DType::float64;
+  port.type = "tensor(double)";
+  port.dims = std::vector<std::int64_t>{-1};
   return port;
 }
 
@@ -216,10 +228,11 @@ std::optional<Scoring> find_scoring(const Model& model, const Dataset& data,
   scoring.output = prediction.output;
   const bool is_sequences = task_of_loss(prediction.loss) == Task::sequences;
   auto label = label_of_algorithm(
-      model, is_sequences && options.label.empty() ? prediction.label : options.label);
+      model, record, is_sequences && options.label.empty() ? prediction.label : options.label);
   if (!label) label = label_among_columns(model, record, data, options);
   if (!label) return {};
   scoring.label = *label;
+  if (!data.weights().empty()) scoring.weights = weights_port(record);
   choose_task(model, prediction, scoring);
   choose_metrics(prediction.loss, options.metrics, scoring);
   if (scoring.is_decided) count_classes(model, record, data, scoring);

@@ -32,6 +32,8 @@ struct Scoring {
   // Of sequences: inputs with the number of labels and of steps of each row, and the class that
   // stands for no label.
   std::vector<PortInfo> lengths;
+  // The input with the weight of each row; nothing where rows count alike.
+  std::optional<PortInfo> weights;
   std::int64_t blank = 0;
 };
 

@@ -13,6 +13,7 @@
 #include "trainer/data/augment/draws.h"
 #include "trainer/fit/data_facts.h"
 #include "trainer/fit/fit_run.h"
+#include "trainer/fit/folds.h"
 
 namespace ondine {
 namespace {
@@ -26,6 +27,18 @@ void require_no_model_rate(const Model& model, const TrainerOptions& options) {
        "), which takes no other; train without a schedule, or prepare the model without one");
 }
 
+void require_valid_folds(const TrainerOptions& options) {
+  if (options.folds == 0) return;
+  if (options.folds == 1) fail(ErrorCode::mismatch, "cross-validation needs at least 2 folds");
+  const char* other = options.validation_split != 0                ? "a validation split"
+                      : options.max_time                           ? "a time limit"
+                      : options.resume || options.resume_if_exists ? "a resumed run"
+                                                                   : nullptr;
+  if (other != nullptr) {
+    fail(ErrorCode::mismatch, "cross-validation (folds) does not go with ", other);
+  }
+}
+
 void require_valid(const Model& model, const TrainerOptions& options) {
   if (options.algorithm >= model.algorithm_count()) {
     fail(ErrorCode::mismatch, "the model has ", model.algorithm_count(), " training algorithms",
@@ -37,6 +50,7 @@ void require_valid(const Model& model, const TrainerOptions& options) {
     fail(ErrorCode::mismatch, "the validation split must be at least 0 and below 1, it is ",
          options.validation_split);
   }
+  require_valid_folds(options);
   const bool resumes = options.resume || options.resume_if_exists;
   const bool writes = options.checkpoint_every != 0 || options.keep_last != 0;
   if (options.max_steps && *options.max_steps == 0) {
@@ -70,6 +84,31 @@ void require_resumable(const fit::Session& session, const Dataset& training) {
   fail(ErrorCode::mismatch, other, ", which stands at row ", session.state.cursor.position,
        " of an epoch; resume with the same data, or train a model that 'ondine export --training' "
        "writes from the checkpoint");
+}
+
+// The folds, then the model itself on all rows.
+FitReport fit_folds(Trainer& trainer, fit::Session& session, const Dataset& data) {
+  fit::require_folds(session.options, data);
+  trainer.try_outputs();
+  FitReport folds;
+  fit::cross_validate(session, data, folds);
+  if (folds.reason == StopReason::requested) {
+    session.stop = false;
+    return folds;
+  }
+  const TrainerOptions kept = session.options;
+  session.options = fit::options_for_all(kept, folds.folds);
+  try {
+    FitReport report = trainer.fit(data.train(), Dataset());
+    session.options = kept;
+    report.folds = std::move(folds.folds);
+    report.fold_mean = std::move(folds.fold_mean);
+    report.fold_deviation = std::move(folds.fold_deviation);
+    return report;
+  } catch (...) {
+    session.options = kept;
+    throw;
+  }
 }
 
 // Gives a lock back when a run ends in whatever way.
@@ -155,6 +194,7 @@ FitReport Trainer::fit(const Dataset& data) {
   return guard_memory(what, [&] {
     if (impl_->options.resume && !impl_->resumed) resume();
     const TrainerOptions& options = impl_->options;
+    if (options.folds != 0) return fit_folds(*this, *impl_, data);
     if (options.validation_split == 0) return fit(data.train(), data.validation());
     // A resumed run splits as the first one did, whatever its seed.
     const auto [training, validation] =
@@ -166,11 +206,18 @@ FitReport Trainer::fit(const Dataset& data) {
 FitReport Trainer::fit(const Dataset& training, const Dataset& validation) {
   return guard_memory(what, [&] {
     const TrainerOptions& options = impl_->options;
+    if (options.folds != 0) {
+      fail(ErrorCode::mismatch, "cross-validation divides the data itself: give one data set");
+    }
     if (options.resume && !impl_->resumed) resume();
     impl_->hold_checkpoint();
     const Released released{impl_->lock};
     try_outputs();
     require_resumable(*impl_, training);
+    for (const Dataset* part : {&training, &validation}) {
+      if (part->empty()) continue;
+      fit::require_weights(data_record(*impl_->model), impl_->fed_inputs(), *part);
+    }
     fit::remember_data(*impl_->model, training, impl_->fed_inputs(), options.map,
                        fit::target_inputs(*impl_->model, options.algorithm));
     if (!validation.empty()) fit::require_recorded(data_record(*impl_->model), validation);
@@ -193,9 +240,15 @@ std::vector<std::string> Trainer::notes(const Dataset& data) const {
     const DataRecord record = data_record(*impl_->model);
     std::vector<std::string> notes;
     if (training.empty()) return notes;
+    fit::require_weights(record, impl_->fed_inputs(), training);
     if (impl_->restored) {
       const std::string other = fit::other_data(record, training);
       if (!other.empty()) notes.push_back(other);
+    }
+    if (options.folds != 0 && record.table_plan) {
+      notes.emplace_back(
+          "the columns' values, fills, means and deviations are those that prepare computed, also "
+          "of the rows of each fold");
     }
     const std::string statistics = fit::other_statistics(record, training);
     if (!statistics.empty()) notes.push_back(statistics);
@@ -213,6 +266,7 @@ Evaluation Trainer::evaluate(const Dataset& data) const {
   return guard_memory("evaluate the model", [&] {
     const Model& model = *impl_->model;
     fit::require_recorded(data_record(model), data);
+    fit::require_weights(data_record(model), impl_->fed_inputs(), data);
     fit::Validator validator(model, data, impl_->options,
                              fit::constants_of(model, impl_->options, impl_->options.algorithm),
                              impl_->metrics);

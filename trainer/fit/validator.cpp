@@ -3,6 +3,7 @@
 #include "core/message.h"
 #include "trainer/fit/data_facts.h"
 #include "trainer/fit/evaluator.h"
+#include "trainer/fit/metric_values.h"
 #include "trainer/fit/run_state.h"
 #include "trainer/fit/scores.h"
 #include "trainer/model_impl.h"
@@ -31,6 +32,14 @@ const Tensor* find(std::span<const NamedValue> values, std::string_view name) {
   }
   return nullptr;
 }
+
+double sum_of(const Tensor& weights) {
+  double sum = 0;
+  for (const double one : metric_values(weights)) sum += one;
+  return sum;
+}
+
+double as_double(std::uint64_t count) { return static_cast<double>(count); }
 
 }  // namespace
 
@@ -69,6 +78,7 @@ Validator::Validator(const Model& model, const Dataset& data, const TrainerOptio
 
 void Validator::add_scores(const Model& model, const Dataset& data, const TrainerOptions& options) {
   asked_ = !options.metrics.empty();
+  if (!data.weights().empty()) weights_ = data_record(model).prediction.weights;
   if (model.outputs().empty()) return;
   EvaluateOptions evaluate_options;
   evaluate_options.map = options.map;
@@ -145,18 +155,27 @@ Results Validator::evaluate(const Model& model, std::span<const NamedValue> batc
   return model.eval_step(feeds_, algorithm_, fetches_);
 }
 
+// The mean weight is 1 unless whole batches alone were evaluated, which leave rows out.
+void Validator::take_mean_weight(Metrics& computed, double mean) const {
+  if (!feeder_.fixed_batch()) return;
+  if (!(mean > 0)) fail(ErrorCode::mismatch, "the weights of all whole validation batches are 0");
+  for (const std::string& name : metrics_) computed.set(name, computed[name] / mean);
+}
+
 Evaluation Validator::run(const Model& model, WorstErrors* worst) {
   MetricSums sums(metrics_);
   std::optional<Scores> scores;
   if (scoring_) scores.emplace(*scoring_);
   for (const OwnMetric& one : own_) one.begin();
   Evaluation result;
+  double total = 0;  // of weights
   result.rows = for_each_batch(feeder_, batch_size_, [&](std::span<const NamedValue> batch) {
     const Results results = evaluate(model, batch);
     Metrics means;
     for (const std::string& name : metrics_) means.set(name, results.scalar(name));
     const auto rows = static_cast<std::uint64_t>(batch[0].second.tensor().shape()[0]);
     sums.add(means, rows);
+    if (!weights_.empty()) total += sum_of(*find(batch, weights_));
     for (const OwnMetric& one : own_) one.add(results, batch);
     if (!scores) return;
     scores->add(results[scoring_->output].tensor(), batch);
@@ -165,6 +184,7 @@ Evaluation Validator::run(const Model& model, WorstErrors* worst) {
   Evaluation computed;
   if (scores) scores->write(computed);
   sums.mean(computed.metrics);  // an algorithm's own metric counts
+  if (!weights_.empty()) take_mean_weight(computed.metrics, total / as_double(result.rows));
   for (const OwnMetric& one : own_) computed.metrics.set(one.name, one.value());
   for (const std::string& name : names_) result.metrics.set(name, computed.metrics[name]);
   result.confusion = std::move(computed.confusion);

@@ -7,17 +7,16 @@ class Accuracy final : public Metric {
  public:
   void add(const Batch& batch) override {
     for (std::size_t i = 0; i < batch.labels.size(); ++i) {
-      if (batch.prediction[i] == batch.labels[i]) ++hits_;
+      const double weight = batch.weight_of_label(i);
+      if (batch.prediction[i] == batch.labels[i]) hits_ += weight;
+      count_ += weight;
     }
-    count_ += batch.labels.size();
   }
-  void write(Evaluation& to) const override {
-    to.metrics.set("accuracy", static_cast<double>(hits_) / static_cast<double>(count_));
-  }
+  void write(Evaluation& to) const override { to.metrics.set("accuracy", hits_ / count_); }
 
  private:
-  std::uint64_t hits_ = 0;
-  std::uint64_t count_ = 0;
+  double hits_ = 0;
+  double count_ = 0;
 };
 
 // Whether fewer than K classes precede the label: those with a larger score, and those before it
@@ -34,19 +33,17 @@ class Top final : public Metric {
       for (std::size_t c = 0; c < scores.size(); ++c) {
         if (scores[c] > scores[label] || (c < label && scores[c] == scores[label])) ++before;
       }
-      if (before < k_) ++hits_;
+      if (before < k_) hits_ += batch.weight(row);
+      count_ += batch.weight(row);
     }
-    count_ += batch.rows();
   }
-  void write(Evaluation& to) const override {
-    to.metrics.set(name_, static_cast<double>(hits_) / static_cast<double>(count_));
-  }
+  void write(Evaluation& to) const override { to.metrics.set(name_, hits_ / count_); }
 
  private:
   std::string name_;
   std::size_t k_;
-  std::uint64_t hits_ = 0;
-  std::uint64_t count_ = 0;
+  double hits_ = 0;
+  double count_ = 0;
 };
 
 }  // namespace

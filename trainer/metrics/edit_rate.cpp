@@ -59,36 +59,35 @@ class EditRate final : public Metric {
       const auto& decoded = batch.decoded[row];
       const auto& reference = batch.references[row];
       if (context_.class_names.empty()) {
-        add_pair(decoded, reference);
+        add_pair(decoded, reference, batch.weight(row));
         continue;
       }
       const std::string found = text_of(decoded, context_);
       const std::string wanted = text_of(reference, context_);
       if (of_words_) {
-        add_pair(words_of(found), words_of(wanted));
+        add_pair(words_of(found), words_of(wanted), batch.weight(row));
       } else {
-        add_pair(characters_of(found), characters_of(wanted));
+        add_pair(characters_of(found), characters_of(wanted), batch.weight(row));
       }
     }
   }
 
   void write(Evaluation& to) const override {
-    const auto errors = static_cast<double>(errors_);
-    to.metrics.set(name_, errors_ == 0 ? 0 : errors / static_cast<double>(length_));
+    to.metrics.set(name_, errors_ == 0 ? 0 : errors_ / length_);
   }
 
  private:
   template <class Sequence>
-  void add_pair(const Sequence& decoded, const Sequence& reference) {
-    errors_ += edit_distance(decoded, reference);
-    length_ += reference.size();
+  void add_pair(const Sequence& decoded, const Sequence& reference, double weight) {
+    errors_ += weight * static_cast<double>(edit_distance(decoded, reference));
+    length_ += weight * static_cast<double>(reference.size());
   }
 
   std::string name_;
   bool of_words_;
   Context context_;
-  std::uint64_t errors_ = 0;
-  std::uint64_t length_ = 0;
+  double errors_ = 0;
+  double length_ = 0;
 };
 
 }  // namespace

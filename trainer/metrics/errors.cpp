@@ -13,19 +13,20 @@ class MeanError final : public Metric {
     const bool absolute = name_ == "mae";
     for (std::size_t i = 0; i < batch.labels.size(); ++i) {
       const double difference = batch.scores[i] - batch.labels[i];
-      sum_ += absolute ? std::fabs(difference) : difference * difference;
+      const double weight = batch.weight_of_label(i);
+      sum_ += weight * (absolute ? std::fabs(difference) : difference * difference);
+      count_ += weight;
     }
-    count_ += batch.labels.size();
   }
   void write(Evaluation& to) const override {
-    const double mean = sum_ / static_cast<double>(count_);
+    const double mean = sum_ / count_;
     to.metrics.set(name_, name_ == "rmse" ? std::sqrt(mean) : mean);
   }
 
  private:
   std::string name_;
   double sum_ = 0;
-  std::uint64_t count_ = 0;
+  double count_ = 0;
 };
 
 // 1 - squared differences / squared deviations of the labels from their mean, of each column, and
@@ -39,11 +40,13 @@ class R2 final : public Metric {
       Column& column = columns_[i % batch.columns];
       const double label = batch.labels[i];
       const double residual = batch.scores[i] - label;
-      column.residuals += residual * residual;
-      ++column.count;
+      const double weight = batch.weight_of_label(i);
+      if (weight == 0) continue;
+      column.residuals += weight * residual * residual;
+      column.count += weight;
       const double before = label - column.mean;
-      column.mean += before / static_cast<double>(column.count);
-      column.deviations += before * (label - column.mean);
+      column.mean += before * weight / column.count;
+      column.deviations += weight * before * (label - column.mean);
     }
   }
 
@@ -64,7 +67,7 @@ class R2 final : public Metric {
     double residuals = 0;
     double mean = 0;  // of the labels
     double deviations = 0;
-    std::uint64_t count = 0;
+    double count = 0;
   };
   std::vector<Column> columns_;
 };

@@ -33,8 +33,20 @@ struct Batch {
   // Of sequences these alone.
   std::span<const std::vector<std::int64_t>> decoded;
   std::span<const std::vector<std::int64_t>> references;
+  std::span<const double> weights;  // one for each row; empty: all are 1
 
   std::size_t rows() const noexcept { return columns == 0 ? 0 : scores.size() / columns; }
+  double weight(std::size_t row) const { return weights.empty() ? 1 : weights[row]; }
+  // Of a position among the labels, which are one or `columns` for each row.
+  double weight_of_label(std::size_t position) const {
+    return weight(labels.size() == rows() ? position : position / columns);
+  }
+  // Of so many rows.
+  double total(std::size_t count) const {
+    double sum = 0;
+    for (std::size_t row = 0; row < count; ++row) sum += weight(row);
+    return sum;
+  }
 };
 
 class Metric {

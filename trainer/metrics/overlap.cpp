@@ -8,15 +8,15 @@ enum class Measure : std::uint8_t { precision, recall, f1, iou };
 enum class Average : std::uint8_t { macro, micro, per_class };
 
 struct Counts {
-  std::uint64_t hits = 0;       // labelled and predicted
-  std::uint64_t labelled = 0;   // true positives and false negatives
-  std::uint64_t predicted = 0;  // true positives and false positives
+  double hits = 0;       // labelled and predicted
+  double labelled = 0;   // true positives and false negatives
+  double predicted = 0;  // true positives and false positives
 };
 
 // Zero where nothing is labelled or predicted that the measure could be a part of.
 double measure(Measure kind, const Counts& counts) {
-  std::uint64_t numerator = counts.hits;
-  std::uint64_t denominator = 0;
+  double numerator = counts.hits;
+  double denominator = 0;
   switch (kind) {
     case Measure::precision:
       denominator = counts.predicted;
@@ -33,7 +33,7 @@ double measure(Measure kind, const Counts& counts) {
       break;
   }
   if (denominator == 0) return 0;
-  return static_cast<double>(numerator) / static_cast<double>(denominator);
+  return numerator / denominator;
 }
 
 class Overlap final : public Metric {
@@ -69,9 +69,10 @@ class Overlap final : public Metric {
     for (std::size_t row = 0; row < batch.rows(); ++row) {
       const std::size_t label = class_of(batch, row);
       const auto predicted = static_cast<std::size_t>(batch.prediction[row]);
-      ++counts_[label].labelled;
-      ++counts_[predicted].predicted;
-      if (label == predicted) ++counts_[label].hits;
+      const double weight = batch.weight(row);
+      counts_[label].labelled += weight;
+      counts_[predicted].predicted += weight;
+      if (label == predicted) counts_[label].hits += weight;
     }
   }
 
@@ -80,9 +81,10 @@ class Overlap final : public Metric {
       Counts& counts = counts_[i % batch.columns];
       const bool labelled = batch.labels[i] != 0;
       const bool predicted = batch.prediction[i] != 0;
-      counts.labelled += labelled ? 1 : 0;
-      counts.predicted += predicted ? 1 : 0;
-      counts.hits += labelled && predicted ? 1 : 0;
+      const double weight = batch.weight(i / batch.columns);
+      counts.labelled += labelled ? weight : 0;
+      counts.predicted += predicted ? weight : 0;
+      counts.hits += labelled && predicted ? weight : 0;
     }
   }
 

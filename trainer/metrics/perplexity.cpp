@@ -17,18 +17,19 @@ class Perplexity final : public Metric {
     for (std::size_t row = 0; row < batch.rows(); ++row) {
       const std::size_t label = class_of(batch, row);
       const auto scores = batch.scores.subspan(row * batch.columns, batch.columns);
-      sum_ -= batch.probabilities ? std::max(std::log(scores[label]), least_log)
-                                  : scores[label] - log_sum_exp(scores);
+      const double log_p = batch.probabilities ? std::max(std::log(scores[label]), least_log)
+                                               : scores[label] - log_sum_exp(scores);
+      sum_ -= batch.weight(row) * log_p;
+      count_ += batch.weight(row);
     }
-    count_ += batch.rows();
   }
   void write(Evaluation& to) const override {
-    to.metrics.set("perplexity", std::exp(sum_ / static_cast<double>(count_)));
+    to.metrics.set("perplexity", std::exp(sum_ / count_));
   }
 
  private:
   double sum_ = 0;
-  std::uint64_t count_ = 0;
+  double count_ = 0;
 };
 
 }  // namespace

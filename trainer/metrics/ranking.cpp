@@ -15,12 +15,13 @@ constexpr std::size_t max_scores = std::size_t{1} << 27;
 struct Scored {
   double score;
   bool positive;
+  double weight;
 };
 
 // Rows with the same score.
 struct Group {
-  std::uint64_t positives = 0;
-  std::uint64_t negatives = 0;
+  double positives = 0;
+  double negatives = 0;
 };
 
 // From the largest score down.
@@ -30,7 +31,7 @@ std::vector<Group> groups_of(std::vector<Scored> rows) {
   std::vector<Group> result;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (i == 0 || rows[i].score != rows[i - 1].score) result.emplace_back();
-    ++(rows[i].positive ? result.back().positives : result.back().negatives);
+    (rows[i].positive ? result.back().positives : result.back().negatives) += rows[i].weight;
   }
   return result;
 }
@@ -38,32 +39,30 @@ std::vector<Group> groups_of(std::vector<Scored> rows) {
 // The share of pairs of a positive and a negative in which the positive has the larger score, ties
 // counting half.
 double roc_auc(const std::vector<Group>& groups) {
-  std::uint64_t positives = 0;
-  std::uint64_t negatives = 0;
-  std::uint64_t halves = 0;
+  double positives = 0;
+  double negatives = 0;
+  double halves = 0;
   for (const Group& group : groups) {
     halves += group.negatives * (2 * positives + group.positives);
     positives += group.positives;
     negatives += group.negatives;
   }
   if (positives == 0 || negatives == 0) return std::numeric_limits<double>::quiet_NaN();
-  return static_cast<double>(halves) / 2 / static_cast<double>(positives) /
-         static_cast<double>(negatives);
+  return halves / 2 / positives / negatives;
 }
 
 // The sum over thresholds of precision times the increase of recall.
 double average_precision(const std::vector<Group>& groups) {
-  std::uint64_t positives = 0;
-  std::uint64_t seen = 0;
+  double positives = 0;
+  double seen = 0;
   double sum = 0;
   for (const Group& group : groups) {
     positives += group.positives;
     seen += group.positives + group.negatives;
-    sum += static_cast<double>(group.positives) * static_cast<double>(positives) /
-           static_cast<double>(seen);
+    if (seen > 0) sum += group.positives * positives / seen;
   }
   if (positives == 0) return std::numeric_limits<double>::quiet_NaN();
-  return sum / static_cast<double>(positives);
+  return sum / positives;
 }
 
 class Ranking final : public Metric {
@@ -90,6 +89,7 @@ class Ranking final : public Metric {
       scores_.insert(scores_.end(), batch.scores.begin(), batch.scores.end());
     }
     labels_.insert(labels_.end(), batch.labels.begin(), batch.labels.end());
+    weights_.insert(weights_.end(), batch.weights.begin(), batch.weights.end());
   }
 
   void write(Evaluation& to) const override {
@@ -117,7 +117,7 @@ class Ranking final : public Metric {
     for (std::size_t row = 0; row < rows; ++row) {
       const std::size_t at = row * columns_ + c;
       const bool positive = of_classes ? labels_[row] == static_cast<double>(c) : labels_[at] != 0;
-      result.push_back({scores_[at], positive});
+      result.push_back({scores_[at], positive, weights_.empty() ? 1 : weights_[row]});
     }
     return result;
   }
@@ -127,6 +127,7 @@ class Ranking final : public Metric {
   std::size_t columns_ = 1;
   std::vector<double> scores_;
   std::vector<double> labels_;
+  std::vector<double> weights_;  // of the rows; empty: all are 1
 };
 
 }  // namespace

@@ -34,6 +34,13 @@ void add_tables(Rows<DataTarget>& rows) {
   rows.text("drop", "COLUMN,...", "Columns of a .csv that are no features", set_drop)
       .repeats()
       .excludes("columns");
+  rows.text(
+      "weight-column", "COLUMN",
+      "Column or array with the weight of each row in losses and metrics, which is no feature",
+      [](DataTarget& to, const Given& given) {
+        to.options.weights = given.text();
+        to.options.weights_are_optional = false;
+      });
   rows.real("fill", "NUMBER", "Number to use for missing numbers of a .csv",
             [](DataTarget& to, double value) { to.options.fill = value; });
 }

@@ -88,6 +88,11 @@ void add_other_losses(Rows<PrepareTarget>& rows) {
        {"triplet", "contrastive"}, "1");
   real("huber-delta", "Error at which the Huber loss becomes linear", &PrepareOptions::huber_delta,
        {"huber"}, "1");
+  rows.flag("row-weights",
+            "The loss takes a weight for each row, which the data give (weight-column)",
+            [](PrepareTarget& to, bool value) { to.options.row_weights = value; })
+      .with("loss", {cross_entropy, "bce", "mse", "mae", "huber", "nll", "bce-probabilities", "kl",
+                     "hinge", "focal", "dice", "cosine", "ctc"});
   rows.integer("ctc-blank", "CLASS", "Class that stands for no label in ctc",
                [](PrepareTarget& to, std::int64_t value) { to.options.ctc_blank = value; })
       .with("loss", {"ctc"})

@@ -59,6 +59,23 @@ void add_run(Train& rows) {
             [](TrainTarget& to, double value) { to.options.validation_split = value; })
       .above(0)
       .below(1);
+  rows.integer("folds", "K",
+               "Cross-validation: train and evaluate on K folds, then train on all rows",
+               [](TrainTarget& to, std::int64_t value) {
+                 to.options.folds = static_cast<std::uint64_t>(value);
+               })
+      .from(2)
+      .excludes("validation-split")
+      .excludes("max-time")
+      .excludes("resume")
+      .excludes("resume-if-exists");
+  rows.integer("eval-every", "STEPS",
+               "Also evaluate on the validation data after every N steps; the patience counts "
+               "evaluations then",
+               [](TrainTarget& to, std::int64_t value) {
+                 to.options.eval_every = static_cast<std::uint64_t>(value);
+               })
+      .from(1);
   rows.text("augment", "SETTINGS",
             "Random changes of training images: flip, flip-vertical, crop=PIXELS, rotate=DEGREES, "
             "scale=LOW:HIGH, color=STRENGTH, cutout=PIXELS, mixup=ALPHA; of recordings: "

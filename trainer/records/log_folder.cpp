@@ -213,7 +213,7 @@ void LogFolder::epoch(const EpochRecord& record) {
     line.add("val_" + name, value);
     values.emplace_back("validation/" + name, value);
   }
-  line.add_json("type", "\"epoch\"");
+  line.add_json("type", report.step == 0 ? "\"epoch\"" : "\"evaluation\"");
   if (report.confusion) line.add_json("confusion_matrix", rows_of(*report.confusion));
   if (!epochs_begun_) epochs_.header(line.header());
   epochs_begun_ = true;

@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any, Iterable, Iterator, Optional, Union
+from typing import Any, Iterable, Iterator, Optional, Protocol, Union
 
 import numpy as np
 
 from . import _ondine
-from .feeds import Feeds, convert
+from .feeds import Feeds, convert, element_type
 from .model import Model, Place
 from .options import Option, documented, to_pairs
 
 _USES = {"training": 0, "evaluation": 1, "inference": 2}
+
+
+class Source(Protocol):
+    """Rows by number, as data sets of torch give them."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, row: int, /) -> Feeds: ...
 
 
 class Dataset:
@@ -74,6 +82,38 @@ class Dataset:
             raise ValueError("there are no rows")
         arrays = {name: np.stack(values) for name, values in columns.items()}
         return Dataset(_ondine.dataset_from_arrays(convert(arrays, {}, False), {}, to_pairs(options)))
+
+    @staticmethod
+    @documented("data")
+    def from_source(source: Source, **options: Option) -> Dataset:
+        """Rows that are read when a batch needs them: `source` has a length, and source[i] is a
+        dictionary with the entries of row i, the same whenever it is read.
+        """
+        count = len(source)
+        if count == 0:
+            raise ValueError("there are no rows")
+        first = {name: np.asarray(value) for name, value in source[0].items()}
+
+        def entry(row: int, name: str, value: Any) -> bytes:
+            array = np.asarray(value)
+            wanted = first[name]
+            if array.dtype != wanted.dtype or array.shape != wanted.shape:
+                raise ValueError(f"'{name}' of row {row} is {array.dtype}{list(array.shape)}, of the "
+                                 f"first row {wanted.dtype}{list(wanted.shape)}")  # fmt: skip
+            return array.tobytes()
+
+        def read(row: int) -> list[bytes]:
+            entries = source[row]
+            if set(entries) != set(first):
+                raise ValueError(f"row {row} has the columns {sorted(entries)}, the first one "
+                                 f"{sorted(first)}")  # fmt: skip
+            return [entry(row, name, entries[name]) for name in first]
+
+        columns = [
+            (name, element_type(name, array), list(array.shape), array.nbytes)
+            for name, array in first.items()
+        ]
+        return Dataset(_ondine.dataset_from_source(columns, count, read, to_pairs(options)))
 
     def describe(self) -> dict[str, Any]:
         """The data description of docs/c.md."""

@@ -14,6 +14,14 @@ _STRING = 8
 Feeds = Mapping[str, Any]
 
 
+def element_type(name: str, array: np.ndarray[Any, Any]) -> int:
+    """The number of the array's element type in the library."""
+    for number, known in _TYPES.items():
+        if array.dtype == known:
+            return number
+    raise TypeError(f"'{name}' holds {array.dtype}; a column of rows holds numbers")
+
+
 def _is_text(value: Any) -> bool:
     return isinstance(value, np.ndarray) and value.dtype.kind in "UO"
 

@@ -155,7 +155,9 @@ class Trainer:
         finally:
             if bar is not None:
                 bar.close()
-        return History(self._epochs, json.loads(report))
+        # Those of folds are in the callbacks and, as one report each, in the fit report.
+        epochs = [one for one in self._epochs if one["fold"] == 0]
+        return History(epochs, json.loads(report))
 
     def evaluate(self, data: Data) -> dict[str, Any]:
         """Loss and metrics of a data set: the evaluation of docs/c.md."""

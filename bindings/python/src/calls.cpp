@@ -2,8 +2,17 @@
 
 namespace ondine::python {
 
+Raised& raised_by_source() {
+  thread_local Raised raised;
+  return raised;
+}
+
 void check(ondine_error* error) {
   if (error == nullptr) return;
+  if (raised_by_source().is_set()) {
+    ondine_error_free(error);
+    raised_by_source().rethrow();
+  }
   const int code = ondine_error_code(error);
   const std::string message = ondine_error_message(error);
   const std::string reason = ondine_error_reason(error);

@@ -111,6 +111,7 @@ class Raised {
       return false;
     }
   }
+  void clear() noexcept { error_ = nullptr; }
   // Raises it again.
   void rethrow() {
     if (error_ != nullptr) std::rethrow_exception(std::exchange(error_, nullptr));
@@ -119,6 +120,9 @@ class Raised {
  private:
   std::exception_ptr error_;
 };
+
+// Of a source of rows, which the library reads on the thread of the call.
+Raised& raised_by_source();
 
 void bind_model(nb::module_& module);
 void bind_data(nb::module_& module);

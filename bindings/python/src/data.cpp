@@ -1,6 +1,10 @@
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/tuple.h>
 
+#include <cstring>
+#include <memory>
 #include <optional>
+#include <tuple>
 
 #include "arrays.h"
 
@@ -32,6 +36,54 @@ DatasetHandle from_arrays(const Dict& training, const Dict& validation, const Pa
   return DatasetHandle(made);
 }
 
+// What the library reads rows with; lives as long as something uses the data set.
+struct Source {
+  nb::object call;                 // (row) -> list of bytes, one for each column
+  std::vector<std::size_t> sizes;  // of an entry in bytes
+};
+
+int read_row(void* user, std::uint64_t row, void* const* entries) {
+  const auto& source = *static_cast<Source*>(user);
+  raised_by_source().clear();
+  const bool good = raised_by_source().guard([&] {
+    const auto made = nb::cast<nb::list>(source.call(row));
+    for (std::size_t i = 0; i < source.sizes.size(); ++i) {
+      const auto entry = nb::cast<nb::bytes>(made[i]);
+      if (entry.size() != source.sizes[i]) throw nb::value_error("an entry has another size");
+      std::memcpy(entries[i], entry.c_str(), entry.size());
+    }
+  });
+  return good ? 0 : 1;
+}
+
+void release(void* user) {
+  if (!Py_IsInitialized()) return;
+  const nb::gil_scoped_acquire acquired;
+  delete static_cast<Source*>(user);
+}
+
+using SourceColumn = std::tuple<std::string, int, std::vector<std::int64_t>, std::size_t>;
+
+// Columns are name, element type, dims and bytes of an entry.
+DatasetHandle from_source(const std::vector<SourceColumn>& columns, std::uint64_t rows,
+                          nb::object call, const Pairs& pairs) {
+  const Options options(pairs);
+  auto source = std::make_unique<Source>();
+  source->call = std::move(call);
+  std::vector<ondine_column> given;
+  for (const auto& [name, dtype, dims, bytes] : columns) {
+    given.push_back({name.c_str(), dtype, dims.size(), dims.data()});
+    source->sizes.push_back(bytes);
+  }
+  ondine_dataset* made = nullptr;
+  void* const user = source.release();
+  run([&] {
+    return ondine_dataset_from_rows(given.data(), given.size(), rows, read_row, release, user,
+                                    options.list(), &made);
+  });
+  return DatasetHandle(made);
+}
+
 std::optional<Dict> next_batch(const BatchesHandle& self) {
   ondine_values* made = nullptr;
   run([&] { return ondine_batches_next(self.get(), &made); });
@@ -46,6 +98,7 @@ void bind_data(nb::module_& module) {
   nb::class_<BatchesHandle> batches(module, "Batches");
   module.def("open_dataset", open);
   module.def("dataset_from_arrays", from_arrays);
+  module.def("dataset_from_source", from_source);
   dataset.def("describe", [](const DatasetHandle& self) {
     return text([&](char** to) { return ondine_dataset_describe(self.get(), to); });
   });

@@ -100,6 +100,53 @@ def test_data_of_every_kind(model, rows, tmp_path):
         ondine.Dataset.open(tmp_path / "none.npz")
 
 
+def test_rows_of_a_source_are_read_when_they_are_needed(model, rows):
+    class Source:
+        reads = 0
+
+        def __len__(self):
+            return 20
+
+        def __getitem__(self, row):
+            self.reads += 1
+            if row == self.broken:
+                raise LookupError(f"no row {row}")
+            return {"image": rows["image"][row], "label": rows["label"][row]}
+
+        broken = -1
+
+    source = Source()
+    data = ondine.Dataset.from_source(source)
+    assert len(data) == 20 and source.reads == 1
+    state = model.state_dict()
+    ondine.Trainer(model, epochs=2, batch_size=8).fit(data)
+    # Two epochs, and both columns for the fingerprint in the data record.
+    assert source.reads == 1 + 2 * 20 + 2 * 20
+    learned = model.state_dict()
+    model.set_state(state)
+    few = {name: array[:20] for name, array in rows.items()}
+    ondine.Trainer(model, epochs=2, batch_size=8).fit(few)
+    for name, value in model.state_dict().items():
+        np.testing.assert_array_equal(value, learned[name])
+    source.broken = 7
+    with pytest.raises(LookupError, match="no row 7"):
+        ondine.Trainer(model, epochs=1, batch_size=8).fit(data)
+    source.broken = -1
+    ondine.Trainer(model, epochs=1, batch_size=8).fit(data)
+    with pytest.raises(ValueError, match="there are no rows"):
+        ondine.Dataset.from_source([])
+
+
+def test_cross_validation_is_an_option(model, rows):
+    trainer = ondine.Trainer(model, epochs=2, folds=3)
+    told = []
+    trainer.on_epoch(lambda report: told.append(report["fold"]))
+    history = trainer.fit(rows)
+    assert told == [1, 1, 2, 2, 3, 3, 0, 0]
+    assert len(history.report["folds"]) == 3
+    assert "loss" in history.report["fold_mean"] and "loss" in history.report["fold_deviation"]
+
+
 def test_a_metric_that_is_not_finite_has_its_code(model, rows):
     model.set_state({"w": np.full((4, 3), np.nan, np.float32)})
     with pytest.raises(ondine.NotFiniteError, match="in epoch 1, step 1"):

@@ -1,5 +1,7 @@
 #include "graph/training/prepare/loss.h"
 
+#include <algorithm>
+
 #include "core/message.h"
 #include "graph/training/prepare/losses/label_loss.h"
 #include "graph/training/prepare/losses/losses.h"
@@ -44,12 +46,12 @@ void write_label(GraphWriter& writer, const std::string& name, DType dtype,
 }
 
 std::string write_accuracy(GraphWriter& writer, const Prediction& prediction,
-                           const std::string& label) {
+                           const std::string& label, const PrepareOptions& options) {
   const std::string best = writer.node("ArgMax", {prediction.value}, "loss.best",
                                        {{"axis", std::int64_t{1}}, {"keepdims", std::int64_t{0}}});
   const std::string hit = writer.node("Equal", {best, label}, "loss.hit");
   const std::string number = writer.cast(hit, DType::float32, "loss.hit_number");
-  return writer.node("ReduceMean", {number}, "accuracy", {{"keepdims", std::int64_t{0}}});
+  return mean(writer, options, number, DType::float32, "accuracy");
 }
 
 // Classes are axis 1 of the prediction.
@@ -73,7 +75,9 @@ LossValues cross_entropy(GraphWriter& writer, const Prediction& prediction,
     result.loss = write_label_loss(writer, write_log_softmax(writer, prediction), options.label,
                                    prediction, prediction.dtype);
   }
-  if (options.accuracy) result.accuracy = write_accuracy(writer, prediction, options.label);
+  if (options.accuracy) {
+    result.accuracy = write_accuracy(writer, prediction, options.label, options);
+  }
   return result;
 }
 
@@ -84,19 +88,26 @@ LossValues negative_log_likelihood(GraphWriter& writer, const Prediction& predic
   std::string log = prediction.value;
   if (!prediction.is_log) log = clamped_log(writer, log, dtype);
   LossValues result;
-  if (writer.opset() >= first_with_label_losses) {
+  if (options.row_weights) {
+    const std::string each = writer.node("NegativeLogLikelihoodLoss", {log, options.label},
+                                         "loss.each", {{"reduction", std::string("none")}});
+    result.loss = mean(writer, options, each, dtype);
+  } else if (writer.opset() >= first_with_label_losses) {
     result.loss = writer.node("NegativeLogLikelihoodLoss", {log, options.label}, "loss");
   } else {
     result.loss = write_label_loss(writer, classes_last(writer, log, prediction), options.label,
                                    prediction, dtype);
   }
   result.dtype = dtype;
-  if (options.accuracy) result.accuracy = write_accuracy(writer, prediction, options.label);
+  if (options.accuracy) {
+    result.accuracy = write_accuracy(writer, prediction, options.label, options);
+  }
   return result;
 }
 
 bool is_weighted(const PrepareOptions& options) {
-  return options.label_smoothing != 0 || options.ignore_index || !options.class_weights.empty();
+  return options.label_smoothing != 0 || options.ignore_index || !options.class_weights.empty() ||
+         options.row_weights;
 }
 
 LossWriter& writer_of(const PrepareOptions& options) {
@@ -134,11 +145,32 @@ LossWriter& writer_of(const PrepareOptions& options) {
   return regression;
 }
 
+// One for each row.
+void write_weights(GraphWriter& writer, const Prediction& prediction,
+                   const PrepareOptions& options) {
+  const bool has_classes = options.loss == Loss::nll;
+  require_opset(writer, has_classes ? first_with_label_losses : 7, "a loss with weights of rows");
+  std::vector<DimDef> dims(1);
+  if (prediction.dims && !prediction.dims->empty()) dims[0] = prediction.dims->front();
+  write_label(writer, weights_name(options), prediction.dtype, std::move(dims));
+}
+
+// Inputs are named in the order in which people think of them: labels first.
+void move_weights_last(GraphWriter& writer, const PrepareOptions& options) {
+  auto& inputs = writer.graph().inputs;
+  const auto found = std::find_if(inputs.begin(), inputs.end(), [&](const ValueDef& one) {
+    return one.name == weights_name(options);
+  });
+  std::rotate(found, found + 1, inputs.end());
+}
+
 }  // namespace
 
 LossValues write_loss(GraphWriter& writer, const Prediction& prediction,
                       const PrepareOptions& options) {
+  if (options.row_weights) write_weights(writer, prediction, options);
   const LossValues result = writer_of(options)(writer, prediction, options);
+  if (options.row_weights) move_weights_last(writer, options);
   writer.output(result.loss, result.dtype, std::vector<DimDef>{});
   if (!result.accuracy.empty()) {
     writer.output(result.accuracy, DType::float32, std::vector<DimDef>{});

@@ -260,7 +260,12 @@ Prediction find_prediction(ModelDef& model, Names& names, const ValueTypes& type
     read_probabilities(prediction, asked, model, known, options.loss);
   }
   if (asked.type.dims) {
-    prediction.reason += check_batch_axis(model.graph, asked.what, *asked.type.dims, options.loss);
+    const std::string remark =
+        check_batch_axis(model.graph, asked.what, *asked.type.dims, options.loss);
+    if (options.row_weights && !remark.empty()) {
+      fail(ErrorCode::mismatch, "weights of rows need the batch on axis 0 of ", asked.what, remark);
+    }
+    prediction.reason += remark;
   }
   if (options.loss == Loss::ctc) prediction.reason += ", read as [batch, steps, classes]";
   require_classes_beside_batch(prediction, asked, model.graph, options);

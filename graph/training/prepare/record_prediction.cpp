@@ -64,6 +64,7 @@ void record_prediction(ModelDef& model, const LossInputs& inputs, const PrepareO
   to.loss = name_of(options);
   to.value = prediction.value;
   to.label = label_name(inputs, options);
+  if (options.row_weights) to.weights = weights_name(options);
   if (has_loss_model(options)) {
     for (const std::string& one : inputs.values()) {
       if (to.output.empty() && is_output(model.graph, one)) to.output = one;

@@ -43,6 +43,7 @@ double scalar(ondine_values* results, const char* name);
 void test_steps(void);
 void test_gradients_and_rates(void);
 void test_state_and_files(void);
+void test_rows(void);
 void test_training(void);
 void test_values(void);
 void test_dlpack(void);

@@ -10,6 +10,7 @@ int main(int count, char** arguments) {
   test_steps();
   test_gradients_and_rates();
   test_state_and_files();
+  test_rows();
   test_training();
   test_values();
   test_dlpack();

@@ -36,6 +36,50 @@ static int fails(void* user, double* number) {
   return 3;
 }
 
+/* Row r is the unit vector r % 4 and the class r % 3; the last row fails. */
+static int read_row(void* user, uint64_t row, void* const* entries) {
+  ++*(int*)user;
+  if (row == 5) return 9;
+  ((float*)entries[0])[row % 4] = 1;
+  *(int64_t*)entries[1] = (int64_t)(row % 3);
+  return 0;
+}
+
+static void release_rows(void* user) { *(int*)user = -1; }
+
+void test_rows(void) {
+  static const int64_t four[1] = {4};
+  ondine_column columns[2] = {{"image", ONDINE_FLOAT32, 1, NULL}, {"label", ONDINE_INT64, 0, NULL}};
+  ondine_model* model = prepared();
+  ondine_dataset* data = NULL;
+  ondine_batches* batches = NULL;
+  ondine_values* one = NULL;
+  ondine_value* label = NULL;
+  void* numbers = NULL;
+  int reads = 0, i;
+  columns[0].dims = four;
+  OK(ondine_dataset_from_rows(columns, 2, 6, read_row, release_rows, &reads, NULL, &data));
+  CHECK(reads == 0);
+  OK(ondine_batches_new(data, 5, 1, 0, 0, model, 0, &batches));
+  OK(ondine_batches_next(batches, &one));
+  OK(ondine_values_get(one, "label", &label));
+  OK(ondine_tensor_data(label, &numbers));
+  for (i = 0; i < 5; ++i) CHECK(((int64_t*)numbers)[i] == i % 3);
+  CHECK(reads == 5);
+  OK(ondine_model_train_step(model, one, 0, NULL, NULL));
+  ondine_value_free(label);
+  ondine_values_free(one);
+  FAIL(ondine_batches_next(batches, &one), ONDINE_CANCELLED, "the callback returned 9");
+  columns[1].name = "image";
+  FAIL(ondine_dataset_from_rows(columns, 2, 6, read_row, NULL, &reads, NULL, &data),
+       ONDINE_MISMATCH, "column 'image' is there twice");
+  ondine_dataset_free(data);
+  CHECK(reads > 0);
+  ondine_batches_free(batches);
+  CHECK(reads == -1);
+  ondine_model_free(model);
+}
+
 void test_training(void) {
   static const ondine_option options[] = {{"epochs", "4"}, {"batch-size", "2"}, {NULL, NULL}};
   ondine_metric metric = {"elements", begin, add, value, NULL};

@@ -8,9 +8,9 @@
 #include "core/float_formats.h"
 #include "trainer/data/column.h"
 #include "trainer/data/convert_row.h"
-#include "trainer/data/csv.h"
 #include "trainer/data/split_words.h"
-#include "trainer/data/targets.h"
+#include "trainer/data/table/csv.h"
+#include "trainer/data/table/targets.h"
 
 using namespace ondine;
 using namespace ondine::data;
@@ -31,13 +31,13 @@ std::vector<To> converted(DType from, DType to, const std::vector<From>& values)
   return result;
 }
 
-struct Row {
+struct FileRow {
   std::vector<std::string> fields;
   std::uint64_t line;
-  bool operator==(const Row&) const = default;
+  bool operator==(const FileRow&) const = default;
 };
-std::vector<Row> rows_of(const std::string& text, char separator = ',') {
-  std::vector<Row> rows;
+std::vector<FileRow> rows_of(const std::string& text, char separator = ',') {
+  std::vector<FileRow> rows;
   parse_csv(text, separator, [&](auto fields, std::uint64_t line) {
     rows.push_back({{fields.begin(), fields.end()}, line});
   });
@@ -191,7 +191,7 @@ TEST_CASE("the first or last word of a name says what the data is for, in any ca
 }
 
 TEST_CASE("fields are divided by the separator, quoted ones hold it, and rows know their line") {
-  using Rows = std::vector<Row>;
+  using Rows = std::vector<FileRow>;
   CHECK(rows_of("a,b\n1,\n") == Rows{{{"a", "b"}, 1}, {{"1", ""}, 2}});
   CHECK(rows_of("a\r\n\r\n,\r\rb") == Rows{{{"a"}, 1}, {{"", ""}, 3}, {{"b"}, 5}});
   CHECK(rows_of("\n  \na\n   \nb\n ") == Rows{{{"a"}, 3}, {{"b"}, 5}});
@@ -206,7 +206,7 @@ TEST_CASE("fields are divided by the separator, quoted ones hold it, and rows kn
 }
 
 TEST_CASE("a quote between tabs is a letter") {
-  using Rows = std::vector<Row>;
+  using Rows = std::vector<FileRow>;
   CHECK(rows_of("\"Well,\" he said.\t0\n\"open\t1\nshut\"\t2\n", '\t') ==
         Rows{{{"\"Well,\" he said.", "0"}, 1}, {{"\"open", "1"}, 2}, {{"shut\"", "2"}, 3}});
 }

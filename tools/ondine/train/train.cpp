@@ -37,12 +37,14 @@ void add_start(Command command, TrainOptions& options) {
                      "Try every output, print data, plan, memory and the time of three steps, and "
                      "write nothing");
   dry_run.excludes(command.find("--resume")).excludes(command.find("--resume-if-exists"));
+  dry_run.excludes(command.find("--folds"));
   command
       .option("--seeds", &options.seeds,
               "Train with N seeds from --seed on and print mean and standard deviation of the "
               "metrics; writes no files")
       .positive()
-      .excludes(dry_run);
+      .excludes(dry_run)
+      .excludes(command.find("--folds"));
 }
 
 int run(TrainOptions options) {
@@ -80,6 +82,7 @@ void add_train(Parser& parser) {
                  "Folder or files to evaluate on after each epoch");
   command.table(OptionGroup::train, options->values);
   command.find("--validation-split").excludes(command.find("--validation-data"));
+  command.find("--folds").excludes(command.find("--validation-data"));
   add_start(command, *options);
   add_load_options(command, options->load);
   add_seed(command, options->load);

@@ -10,6 +10,7 @@
 
 #include "ondine/take_checkpoint.h"
 #include "ondine/take_weights.h"
+#include "ondine/train/folds.h"
 #include "ondine/train/interrupt.h"
 #include "ondine/train/print_matrix.h"
 
@@ -139,8 +140,10 @@ void TrainRun::start() {
     rows_ = step.epoch_rows;
     std::string status = text_of(step.mean);
     if (step.learning_rate) status += ", learning rate " + number(*step.learning_rate);
-    progress_.update("epoch " + std::to_string(step.epoch) + "/" + std::to_string(step.epochs),
-                     step.rows, step.epoch_rows, status);
+    const std::string fold = step.fold == 0 ? "" : "fold " + std::to_string(step.fold) + ", ";
+    progress_.update(
+        fold + "epoch " + std::to_string(step.epoch) + "/" + std::to_string(step.epochs), step.rows,
+        step.epoch_rows, status);
     return !InterruptGuard::requested();
   });
   trainer_.on_epoch([this](const EpochReport& epoch) { on_epoch(epoch); });
@@ -160,6 +163,7 @@ void TrainRun::on_epoch(const EpochReport& report) {
                         {"step", report.steps},
                         {"rows", report.rows},
                         {"seconds", report.seconds}};
+  if (report.fold != 0) record["fold"] = report.fold;
   if (report.learning_rate) record["learning_rate"] = *report.learning_rate;
   for (const auto& [name, value] : report.training) record[name] = value;
   for (const auto& [name, value] : report.validation) record["validation_" + name] = value;
@@ -190,6 +194,7 @@ int TrainRun::run() {
   if (!report.record_note.empty()) {
     std::cerr << "note: records of the run are incomplete: " << report.record_note << '\n';
   }
+  print_folds(report, progress_);
   if (report.reason == StopReason::requested) return interrupted();
   if (report.already_finished) {
     progress_.line("nothing to do: the run of '" + options_.trainer.checkpoint.string() + "' has " +

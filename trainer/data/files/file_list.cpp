@@ -5,10 +5,11 @@
 #include "trainer/data/files/file_places.h"
 #include "trainer/data/files/file_rows.h"
 #include "trainer/data/split_words.h"
-#include "trainer/data/table.h"
-#include "trainer/data/table_columns.h"
-#include "trainer/data/targets.h"
+#include "trainer/data/table/table.h"
+#include "trainer/data/table/table_columns.h"
+#include "trainer/data/table/targets.h"
 #include "trainer/data/text_file.h"
+#include "trainer/data/weights.h"
 
 namespace ondine::data {
 namespace {
@@ -26,6 +27,7 @@ std::optional<std::size_t> path_column(const FileKind& kind, std::span<const std
 struct List {
   FileIndex files;
   Targets targets;
+  Weights weights;
 };
 
 class ListReader {
@@ -53,6 +55,7 @@ class ListReader {
     }
     require_inside(fields[path_], line);
     list_->files.add(fields[path_]);
+    if (weights_) list_->weights.add(fields[*weights_], line);
     if (!target_) return;
     const std::string& target = fields[*target_];
     if (is_missing(target)) {
@@ -77,6 +80,8 @@ class ListReader {
     path_ = *path;
     is_open_ = true;
     target_ = choose_target(names_, *options_, path_);
+    weights_ = choose_weights(names_, *options_, target_, path_);
+    if (weights_) list_->weights.column = names_[*weights_];
     if (target_) {
       list_->targets.column = names_[*target_];
     } else if (options_->use != DataUse::inference) {
@@ -91,6 +96,7 @@ class ListReader {
   std::vector<std::string> names_;
   std::size_t path_ = 0;
   std::optional<std::size_t> target_;
+  std::optional<std::size_t> weights_;
   bool is_open_ = false;  // the first row was read
 };
 
@@ -106,8 +112,10 @@ Dataset::Part part_of(const FileKind& kind, List list, const TargetReader& reade
   if (list.files.size() == 0) return {};
   Tensor labels;
   if (options.use != DataUse::inference) labels = reader.read(list.targets);
-  return file_part(kind, std::move(list.files), list.targets.column, std::move(labels),
-                   reader.classes(), options);
+  Dataset::Part part = file_part(kind, std::move(list.files), list.targets.column,
+                                 std::move(labels), reader.classes(), options);
+  add_column(part, list.weights);
+  return part;
 }
 
 }  // namespace

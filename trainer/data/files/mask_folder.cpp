@@ -78,17 +78,20 @@ std::string note_of(const MaskClasses& classes) {
   return {};
 }
 
-Dataset::Part part_of(Pairs pairs, const MaskClasses& classes, const DatasetOptions& options) {
+Dataset::Part part_of(Pairs pairs, const MaskClasses& classes, std::vector<ImageSize> sizes,
+                      const DatasetOptions& options) {
   Dataset::Part part;
   part.threads = options.threads;
   part.opened = {options.layout, options.image_fit, options.image_size};
   const bool has_masks = pairs.masks.size() != 0;
-  part.columns.push_back(cached_rows(
-      image_files.open(image_files.column, std::move(pairs.images), options), options.cache_bytes));
+  part.columns.push_back(
+      cached_rows(images_with_masks(image_files.column, std::move(pairs.images), sizes, options),
+                  options.cache_bytes));
   if (!has_masks) return part;
   part.target = "mask";
-  part.columns.push_back(cached_rows(mask_column("mask", std::move(pairs.masks), classes, options),
-                                     options.cache_bytes));
+  part.columns.push_back(
+      cached_rows(mask_column("mask", std::move(pairs.masks), classes, std::move(sizes), options),
+                  options.cache_bytes));
   for (std::int64_t i = 0; i < classes.count; ++i) part.classes.push_back(std::to_string(i));
   return part;
 }
@@ -136,8 +139,12 @@ Parts open_mask_folder(const fs::path& folder, const DatasetOptions& options) {
   Pairs training = pairs_of(split.train);
   Pairs validation = pairs_of(split.validation);
   MaskClasses classes;
+  MaskSurvey of_training;
+  MaskSurvey of_validation;
   if (reads_masks) {
-    classes = join(survey_masks(training.masks, options), survey_masks(validation.masks, options));
+    of_training = survey_masks(training.masks, options);
+    of_validation = survey_masks(validation.masks, options);
+    classes = join(of_training.classes, of_validation.classes);
     const auto known = static_cast<std::int64_t>(options.classes.size());
     if (known != 0 && classes.count > known) {
       fail(ErrorCode::mismatch, "masks have the class ", classes.count - 1, ", the model ", known,
@@ -146,9 +153,10 @@ Parts open_mask_folder(const fs::path& folder, const DatasetOptions& options) {
     classes.count = std::max(classes.count, known);
   }
   Parts parts;
-  parts.train = part_of(std::move(training), classes, options);
+  parts.train = part_of(std::move(training), classes, std::move(of_training.sizes), options);
   if (!split.validation.empty()) {
-    parts.validation = part_of(std::move(validation), classes, options);
+    parts.validation =
+        part_of(std::move(validation), classes, std::move(of_validation.sizes), options);
   }
   add_note(parts, split.note);
   add_note(parts, note_of(classes));

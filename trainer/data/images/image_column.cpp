@@ -14,6 +14,7 @@
 #include "trainer/data/files/file_kind.h"
 #include "trainer/data/images/channels.h"
 #include "trainer/data/images/decode_picture.h"
+#include "trainer/data/images/mask_column.h"
 #include "trainer/data/images/resize_image.h"
 
 namespace ondine::data {
@@ -52,6 +53,21 @@ auto with_image(const std::string& path, const DecodeBudget& decoding, const Tak
   return with_picture("image", path, decoding, {.wide = true, .upright = true}, take);
 }
 
+// To within a pixel of the mask, which may have another resolution.
+void require_form(ImageSize image, ImageSize mask) {
+  const auto as_mask = [](std::int64_t side, std::int64_t other, std::int64_t mask_other) {
+    return static_cast<double>(side) * static_cast<double>(mask_other) / static_cast<double>(other);
+  };
+  const double height = as_mask(image.height, image.width, mask.width);
+  const double width = as_mask(image.width, image.height, mask.height);
+  if (std::abs(height - static_cast<double>(mask.height)) <= 1 ||
+      std::abs(width - static_cast<double>(mask.width)) <= 1) {
+    return;
+  }
+  fail(ErrorCode::mismatch, "it has ", image.height, "x", image.width, " pixels, its mask ",
+       mask.height, "x", mask.width, ", which is another form");
+}
+
 // Of an image [H, W, 3], each 0..white.
 struct Pixels {
   std::vector<float> values;
@@ -60,9 +76,11 @@ struct Pixels {
 
 class ImageColumn final : public Column {
  public:
-  ImageColumn(std::string name, FileIndex files, const DatasetOptions& options)
+  ImageColumn(std::string name, FileIndex files, const DatasetOptions& options,
+              std::vector<ImageSize> masks = {})
       : Column(std::move(name)),
         files_(std::move(files)),
+        masks_(std::move(masks)),
         fit_(options.image_fit),
         size_(options.image_size),
         inner_(options.inner_resize),
@@ -163,6 +181,9 @@ class ImageColumn final : public Column {
 
   Pixels read(std::uint64_t index, ImageSize size) const {
     const auto take = [&](const Tensor& image, const std::shared_ptr<MemoryBudget>& budget) {
+      if (!masks_.empty()) {
+        require_form({image.shape()[0], image.shape()[1]}, masks_[static_cast<std::size_t>(index)]);
+      }
       if (keeps_size_ && (image.shape()[0] != size.height || image.shape()[1] != size.width)) {
         fail(ErrorCode::mismatch, "it has ", image.shape()[0], "x", image.shape()[1],
              " pixels, the first one ", size.height, "x", size.width,
@@ -190,6 +211,7 @@ class ImageColumn final : public Column {
   }
 
   FileIndex files_;
+  std::vector<ImageSize> masks_;  // that belong to the images; empty: none
   ImageFit fit_;
   std::optional<ImageSize> size_;
   std::optional<InnerResize> inner_;
@@ -215,6 +237,13 @@ void check(const std::string& path, const DecodeBudget& decoding) {
 }
 
 }  // namespace
+
+std::shared_ptr<const Column> images_with_masks(std::string name, FileIndex files,
+                                                std::vector<ImageSize> masks,
+                                                const DatasetOptions& options) {
+  return std::make_shared<ImageColumn>(std::move(name), std::move(files), options,
+                                       std::move(masks));
+}
 
 constinit const FileKind image_files{"image", "image", "images", extensions, open, check};
 

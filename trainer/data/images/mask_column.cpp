@@ -32,10 +32,12 @@ void with_mask(const std::string& path, const DecodeBudget& decoding, const Take
 class MaskColumn final : public Column {
  public:
   MaskColumn(std::string name, FileIndex files, const MaskClasses& classes,
-             const DatasetOptions& options)
+             std::vector<ImageSize> sizes, const DatasetOptions& options)
       : Column(std::move(name)),
         files_(std::move(files)),
         classes_(classes),
+        sizes_(std::move(sizes)),
+        keeps_own_sizes_(options.use != DataUse::training),
         fit_(options.image_fit),
         size_(options.image_size),
         inner_(options.inner_resize),
@@ -60,11 +62,20 @@ class MaskColumn final : public Column {
     if (row.size() == 3 && row[0] == 1) row.erase(row.begin());
     if (row.size() != 2) return {};
     const ImageSize known = size_ ? *size_ : inner_ ? inner_->size : ImageSize{};
+    const bool has_own_size = keeps_own_sizes_ && known.height == 0 && row[0] < 0 && row[1] < 0;
+    if (has_own_size) return Dims(input.dims->begin() + 1, input.dims->end());
     if (row[0] < 0) row[0] = known.height;
     if (row[1] < 0) row[1] = known.width;
     if (row[0] <= 0 || row[1] <= 0) return {};
     if (input.dims->size() == 4) row.insert(row.begin(), 1);
     return row;
+  }
+
+  Dims dims_of(std::uint64_t row, Dims dims) const override {
+    const ImageSize& own = sizes_[static_cast<std::size_t>(row)];
+    dims[dims.size() - 2] = own.height;
+    dims.back() = own.width;
+    return dims;
   }
 
   std::string hint(const PortInfo& input) const override {
@@ -126,6 +137,8 @@ class MaskColumn final : public Column {
 
   FileIndex files_;
   MaskClasses classes_;
+  std::vector<ImageSize> sizes_;
+  bool keeps_own_sizes_;
   ImageFit fit_;
   std::optional<ImageSize> size_;
   std::optional<InnerResize> inner_;
@@ -134,18 +147,22 @@ class MaskColumn final : public Column {
 
 }  // namespace
 
-MaskClasses survey_masks(const FileIndex& files, const DatasetOptions& options) {
+MaskSurvey survey_masks(const FileIndex& files, const DatasetOptions& options) {
   const auto cores = std::max(1U, std::thread::hardware_concurrency());
   ThreadPool pool(options.threads > 0 ? options.threads : static_cast<int>(cores));
   std::array<bool, 256> occurs{};
   std::mutex mutex;
   const DecodeBudget budget(options.limits);
   const Stop stop = Reading(options).stop();
+  MaskSurvey survey;
+  survey.sizes.resize(static_cast<std::size_t>(files.size()));
   pool.for_chunks(static_cast<std::int64_t>(files.size()), 16, [&](auto first, auto last) {
     const StopScope scope(stop);
     for (auto i = first; i < last; ++i) {
       check_stop();
-      with_mask(files.path(static_cast<std::uint64_t>(i)), budget, [&](const Shape&, auto pixels) {
+      const auto file = static_cast<std::uint64_t>(i);
+      with_mask(files.path(file), budget, [&](const Shape& shape, auto pixels) {
+        survey.sizes[static_cast<std::size_t>(i)] = {shape[0], shape[1]};
         std::array<bool, 256> found{};
         for (std::size_t at = 0; at < pixels.size(); at += 3) found[pixels[at]] = true;
         const std::scoped_lock lock(mutex);
@@ -153,21 +170,22 @@ MaskClasses survey_masks(const FileIndex& files, const DatasetOptions& options) 
       });
     }
   });
-  MaskClasses classes;
+  MaskClasses& classes = survey.classes;
   for (std::size_t value = 0; value < most; ++value) {
     if (occurs[value]) classes.count = static_cast<std::int64_t>(value) + 1;
   }
-  if (!occurs[most]) return classes;
+  if (!occurs[most]) return survey;
   classes.is_black_and_white = classes.count <= 1;
   classes.ignores_white = !classes.is_black_and_white;
   if (classes.is_black_and_white) classes.count = 2;
-  return classes;
+  return survey;
 }
 
 std::shared_ptr<const Column> mask_column(std::string name, FileIndex files,
-                                          const MaskClasses& classes,
+                                          const MaskClasses& classes, std::vector<ImageSize> sizes,
                                           const DatasetOptions& options) {
-  return std::make_shared<MaskColumn>(std::move(name), std::move(files), classes, options);
+  return std::make_shared<MaskColumn>(std::move(name), std::move(files), classes, std::move(sizes),
+                                      options);
 }
 
 }  // namespace ondine::data

@@ -3,12 +3,13 @@
 
 #include "core/message.h"
 #include "trainer/data/split_words.h"
-#include "trainer/data/table_columns.h"
-#include "trainer/data/targets.h"
+#include "trainer/data/table/table_columns.h"
+#include "trainer/data/table/targets.h"
 #include "trainer/data/text/json_lines.h"
 #include "trainer/data/text/text_columns.h"
 #include "trainer/data/text/text_places.h"
 #include "trainer/data/text_file.h"
+#include "trainer/data/weights.h"
 #include "trainer/text/require_utf8.h"
 
 namespace ondine::data {
@@ -30,6 +31,7 @@ struct TextTable {
 
   TextRows texts;
   Targets targets;  // without a column where there are none
+  Weights weights;  // likewise
 };
 
 class TextTableReader {
@@ -46,6 +48,7 @@ class TextTableReader {
            names_.size());
     }
     table_->texts.add(fields[text_]);
+    if (weights_) table_->weights.add(fields[*weights_], line);
     if (target_) add_target(fields[*target_], is_missing(fields[*target_]), line);
   }
 
@@ -65,6 +68,7 @@ class TextTableReader {
       fail(ErrorCode::corrupt, "line ", line, ": a character U+0000 is no text");
     }
     table_->texts.add(text->value);
+    add_weight(members, line);
     if (table_->targets.column.empty()) return;
     if (target != nullptr && target->kind == JsonMember::Kind::nested) {
       fail(ErrorCode::corrupt, "line ", line, ": ", quoted(name), " is no single value");
@@ -75,6 +79,19 @@ class TextTableReader {
   }
 
  private:
+  // Objects need not have the same members, so that the first one says whether there are weights.
+  void add_weight(const std::vector<JsonMember>& members, std::uint64_t line) {
+    if (options_->weights.empty() || options_->use == DataUse::inference) return;
+    const JsonMember* weight = find(members, options_->weights);
+    const bool is_first = table_->texts.size() == 1;
+    if (is_first && (weight != nullptr || !options_->weights_are_optional)) {
+      table_->weights.column = options_->weights;
+    }
+    if (table_->weights.column.empty()) return;
+    const bool is_value = weight != nullptr && weight->kind != JsonMember::Kind::nested;
+    table_->weights.add(is_value ? weight->value : std::string(), line);
+  }
+
   static const JsonMember* find(const std::vector<JsonMember>& members, const std::string& key) {
     const auto found = std::find_if(members.begin(), members.end(),
                                     [&](const JsonMember& one) { return one.key == key; });
@@ -86,6 +103,8 @@ class TextTableReader {
     text_ = require_column(names_, column_, "--text-column");
     target_ = choose_target(names_, *options_, text_);
     set_target(target_ ? names_[*target_] : std::string());
+    weights_ = choose_weights(names_, *options_, target_, text_);
+    if (weights_) table_->weights.column = names_[*weights_];
   }
 
   // All files of a part have the same target, or none.
@@ -111,6 +130,7 @@ class TextTableReader {
   std::vector<std::string> names_;  // of a header
   std::size_t text_ = 0;
   std::optional<std::size_t> target_;
+  std::optional<std::size_t> weights_;
   bool is_open_ = false;  // the first object was read
 };
 
@@ -119,7 +139,8 @@ void read_table(const fs::path& file, const DatasetOptions& options, TextTable& 
     text::require_utf8(text);
     TextTableReader reader(options, file, table);
     if (is_json_lines(file)) {
-      const std::vector<std::string> keys{text_column_of(options), target_of(options)};
+      std::vector<std::string> keys{text_column_of(options), target_of(options)};
+      if (!options.weights.empty()) keys.push_back(options.weights);
       parse_json_lines(text, keys, [&](const auto& members, std::uint64_t line) {
         reader.take_object(members, line);
       });
@@ -138,6 +159,7 @@ Dataset::Part part_of(TextTable table, const TargetReader* reader, const Dataset
   part.text = TextOptions{text_column_of(options), options.text.length, options.text.encoding};
   part.columns.push_back(
       text_column(text_column_of(options), std::move(table.texts), options.text.length));
+  add_column(part, table.weights);
   if (table.targets.column.empty()) return part;
   part.classes = reader->classes();
   part.target = table.targets.column;

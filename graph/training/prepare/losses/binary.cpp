@@ -14,7 +14,8 @@ LossValues bce_with_logits(GraphWriter& writer, const Prediction& prediction,
   const std::string& x = prediction.value;
   const std::string product = writer.node("Mul", {x, options.label}, "loss.product");
   const std::string softplus = writer.node("Softplus", {x}, "loss.softplus");
-  return {mean(writer, writer.node("Sub", {softplus, product}, "loss.each")), {}, prediction.dtype};
+  const std::string each = writer.node("Sub", {softplus, product}, "loss.each");
+  return {mean(writer, options, each, prediction.dtype), {}, prediction.dtype};
 }
 
 std::string clamped_log(GraphWriter& writer, const std::string& p, DType dtype) {
@@ -38,7 +39,7 @@ LossValues probability_cross_entropy(GraphWriter& writer, const Prediction& pred
   const std::string hit = writer.node("Mul", {t, clamped_log(writer, p, dtype)}, "loss.hit");
   const std::string miss = writer.node("Mul", {rest, clamped_log(writer, q, dtype)}, "loss.miss");
   const std::string both = writer.node("Add", {hit, miss}, "loss.log_likelihood");
-  return {mean(writer, writer.node("Neg", {both}, "loss.each")), {}, dtype};
+  return {mean(writer, options, writer.node("Neg", {both}, "loss.each"), dtype), {}, dtype};
 }
 
 // max(0, 1 - x t)
@@ -47,7 +48,7 @@ LossValues hinge(GraphWriter& writer, const Prediction& prediction, const Prepar
   const std::string one = writer.scalar("loss.one", 1, dtype);
   const std::string product = writer.node("Mul", {x, t}, "loss.product");
   const std::string margin = writer.node("Sub", {one, product}, "loss.margin");
-  return {mean(writer, writer.node("Relu", {margin}, "loss.each")), {}, dtype};
+  return {mean(writer, options, writer.node("Relu", {margin}, "loss.each"), dtype), {}, dtype};
 }
 
 }  // namespace ondine::graph

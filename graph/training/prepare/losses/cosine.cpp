@@ -42,7 +42,8 @@ LossValues cosine(GraphWriter& writer, const Prediction& prediction,
   const std::string zero = writer.scalar("loss.zero", 0, dtype);
   const std::string cosine = writer.node("Where", {none, zero, ratio}, "loss.cosine");
   const std::string one = writer.scalar("loss.one", 1, dtype);
-  return {mean(writer, writer.node("Sub", {one, cosine}, "loss.each")), {}, dtype};
+  const std::string each = writer.node("Sub", {one, cosine}, "loss.each");
+  return {mean(writer, options, each, dtype), {}, dtype};
 }
 
 }  // namespace ondine::graph

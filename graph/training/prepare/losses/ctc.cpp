@@ -15,7 +15,7 @@ constexpr double impossible = -1e30;
 class Ctc {
  public:
   Ctc(GraphWriter& writer, const Prediction& prediction, const PrepareOptions& options)
-      : writer_(&writer), dtype_(prediction.dtype), label_(options.label) {
+      : writer_(&writer), options_(&options), dtype_(prediction.dtype), label_(options.label) {
     write_inputs(prediction, options.ctc_blank);
     x_ = prediction.value;
     low_ = writer.scalar("loss.impossible", impossible, dtype_);
@@ -198,10 +198,11 @@ class Ctc {
     const std::string one = integer(*writer_, "loss.one_label", 1);
     const std::string count = writer_->cast(
         node("Where", {has_labels, lengths_, one}, "loss.label_count"), dtype_, "loss.divisor");
-    return mean(*writer_, node("Div", {each, count}, "loss.per_label"));
+    return mean(*writer_, *options_, node("Div", {each, count}, "loss.per_label"), dtype_);
   }
 
   GraphWriter* writer_;
+  const PrepareOptions* options_;
   DType dtype_;
   std::string label_;
   std::string lengths_;

@@ -31,7 +31,8 @@ LossValues dice(GraphWriter& writer, const Prediction& prediction, const Prepare
                                         {writer.node("Add", {twice, one}, "loss.numerator"),
                                          writer.node("Add", {both, one}, "loss.denominator")},
                                         "loss.dice");
-  return {mean(writer, writer.node("Sub", {one, ratio}, "loss.each")), {}, dtype};
+  const std::string each = writer.node("Sub", {one, ratio}, "loss.each");
+  return {mean(writer, options, each, dtype), {}, dtype};
 }
 
 }  // namespace ondine::graph

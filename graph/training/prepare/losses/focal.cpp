@@ -47,8 +47,10 @@ LossValues focal(GraphWriter& writer, const Prediction& prediction, const Prepar
     each = writer.node("Mul", {power(writer, q, options.focal_gamma, result.dtype), each},
                        "loss.each");
   }
-  result.loss = mean(writer, each);
-  if (options.accuracy) result.accuracy = write_accuracy(writer, prediction, options.label);
+  result.loss = mean(writer, options, each, result.dtype);
+  if (options.accuracy) {
+    result.accuracy = write_accuracy(writer, prediction, options.label, options);
+  }
   return result;
 }
 

@@ -79,6 +79,12 @@ void check_loss_options(const PrepareOptions& options) {
     fail(ErrorCode::mismatch, "all class weights are 0");
   }
   for (const Setting& one : settings_of(options)) require_used(one, options);
+  const bool has_pairs = options.loss == Loss::triplet || options.loss == Loss::contrastive;
+  if (options.row_weights && (has_pairs || has_loss_model(options))) {
+    fail(ErrorCode::mismatch,
+         "weights of rows are for losses that are a mean over rows, the loss is ",
+         name_of(options));
+  }
   if (options.soft_labels && options.ignore_index) {
     fail(ErrorCode::mismatch, "soft labels have no index that could be ignored");
   }

@@ -27,6 +27,25 @@ std::string mean(GraphWriter& writer, const std::string& value, const std::strin
   return writer.node("ReduceMean", {value}, hint, {{"keepdims", std::int64_t{0}}});
 }
 
+std::string mean(GraphWriter& writer, const PrepareOptions& options, const std::string& value,
+                 DType dtype, const std::string& hint) {
+  return mean(writer, weigh_rows(writer, options, value, dtype), hint);
+}
+
+std::string weights_name(const PrepareOptions& options) { return options.label + "_weights"; }
+
+std::string weigh_rows(GraphWriter& writer, const PrepareOptions& options, const std::string& value,
+                       DType dtype) {
+  if (!options.row_weights) return value;
+  const std::string rows =
+      writer.node("Reshape", {value, integers(writer, "loss.row_shape", {0, -1})}, "loss.rows");
+  const std::string column = writer.node(
+      "Reshape", {weights_name(options), integers(writer, "loss.column_shape", {-1, 1})},
+      "loss.row_weights");
+  return writer.node("Mul", {rows, writer.cast(column, dtype, "loss.typed_weights")},
+                     "loss.weighed_rows");
+}
+
 std::string sum(GraphWriter& writer, const std::string& value, const std::string& hint) {
   return writer.node("ReduceSum", {value}, hint, {{"keepdims", std::int64_t{0}}});
 }

@@ -29,12 +29,22 @@ Tensor class_weight_tensor(const std::vector<float>& weights, DType dtype);
 std::string write_class_weights(GraphWriter& writer, const Prediction& prediction,
                                 const PrepareOptions& options, DType dtype);
 
+// PrepareOptions::row_weights: the input that has them.
+std::string weights_name(const PrepareOptions& options);
+// Values whose first axis counts rows, as [rows, values of a row] times the weights of the rows;
+// the values themselves where rows count alike.
+std::string weigh_rows(GraphWriter& writer, const PrepareOptions& options, const std::string& value,
+                       DType dtype);
+
 // How often the largest entry along axis 1 is the label.
 std::string write_accuracy(GraphWriter& writer, const Prediction& prediction,
-                           const std::string& label);
+                           const std::string& label, const PrepareOptions& options);
 
 // Of all elements, of rank 0.
 std::string mean(GraphWriter& writer, const std::string& value, const std::string& hint = "loss");
+// The same of weighed rows.
+std::string mean(GraphWriter& writer, const PrepareOptions& options, const std::string& value,
+                 DType dtype, const std::string& hint = "loss");
 std::string sum(GraphWriter& writer, const std::string& value, const std::string& hint);
 // Over some axes, which are an attribute or an input, depending on the opset.
 std::string reduce(GraphWriter& writer, const std::string& op, const std::string& value,

@@ -18,16 +18,19 @@ std::string huber(GraphWriter& writer, const std::string& distance, const Prepar
   const std::string q = minimum(writer, distance, delta, options);
   const std::string half_q = writer.node("Mul", {q, half}, "loss.half_bounded");
   const std::string rest = writer.node("Sub", {distance, half_q}, "loss.rest");
-  return mean(writer, writer.node("Mul", {q, rest}, "loss.each"));
+  return mean(writer, options, writer.node("Mul", {q, rest}, "loss.each"), dtype);
 }
 
 std::string mean_error(GraphWriter& writer, const Prediction& prediction,
                        const PrepareOptions& options) {
   const std::string d = writer.node("Sub", {prediction.value, options.label}, "loss.difference");
-  if (options.loss == Loss::mse) return mean(writer, writer.node("Mul", {d, d}, "loss.each"));
+  const DType dtype = prediction.dtype;
+  if (options.loss == Loss::mse) {
+    return mean(writer, options, writer.node("Mul", {d, d}, "loss.each"), dtype);
+  }
   const std::string distance = writer.node("Abs", {d}, "loss.distance");
-  return options.loss == Loss::mae ? mean(writer, distance)
-                                   : huber(writer, distance, options, prediction.dtype);
+  return options.loss == Loss::mae ? mean(writer, options, distance, dtype)
+                                   : huber(writer, distance, options, dtype);
 }
 
 }  // namespace

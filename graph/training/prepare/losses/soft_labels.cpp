@@ -6,10 +6,10 @@ namespace {
 
 // How often the largest entries along axis 1 of prediction and label are the same.
 std::string soft_accuracy(GraphWriter& writer, const Prediction& prediction,
-                          const std::string& label) {
+                          const std::string& label, const PrepareOptions& options) {
   const std::string best = writer.node("ArgMax", {label}, "loss.label_best",
                                        {{"axis", std::int64_t{1}}, {"keepdims", std::int64_t{0}}});
-  return write_accuracy(writer, prediction, best);
+  return write_accuracy(writer, prediction, best, options);
 }
 
 // t (1 - e) + e / C
@@ -51,8 +51,9 @@ LossValues soft_cross_entropy(GraphWriter& writer, const Prediction& prediction,
     each = writer.node("Mul", {each, weights}, "loss.weighted");
   }
   const std::string sums = reduce(writer, "ReduceSum", each, {1}, false, "loss.log_likelihood");
-  LossValues result{mean(writer, writer.node("Neg", {sums}, "loss.each")), {}, dtype};
-  if (options.accuracy) result.accuracy = soft_accuracy(writer, prediction, label);
+  const std::string losses = writer.node("Neg", {sums}, "loss.each");
+  LossValues result{mean(writer, options, losses, dtype), {}, dtype};
+  if (options.accuracy) result.accuracy = soft_accuracy(writer, prediction, label, options);
   return result;
 }
 
@@ -63,11 +64,12 @@ LossValues kl_divergence(GraphWriter& writer, const Prediction& prediction,
   require_classes(prediction, "the Kullback-Leibler divergence needs logits");
   const auto [x, t, dtype] = write_compared(writer, prediction, options);
   const std::string product = writer.node("Mul", {t, log_softmax(writer, x, 1)}, "loss.product");
-  const std::string each =
-      writer.node("Sub", {entropy(writer, t, dtype), product}, "loss.divergence");
+  const std::string each = weigh_rows(
+      writer, options, writer.node("Sub", {entropy(writer, t, dtype), product}, "loss.divergence"),
+      dtype);
   const std::string batch = writer.cast(size_of(writer, x, 0), dtype, "loss.batch");
   LossValues result{mean_of_some(writer, sum(writer, each, "loss.sum"), batch, dtype), {}, dtype};
-  if (options.accuracy) result.accuracy = soft_accuracy(writer, prediction, t);
+  if (options.accuracy) result.accuracy = soft_accuracy(writer, prediction, t, options);
   return result;
 }
 

@@ -1,6 +1,7 @@
 // Cross entropy with class weights w, label smoothing e and an ignored label, as in PyTorch: over
 // the labels y that count,
 //   ((1 - e) sum -w_y log p_y + e / C sum sum_c -w_c log p_c) / sum w_y.
+// Weights of rows multiply both terms, and do not change the divisor: their mean is 1.
 #include "graph/training/prepare/losses/losses.h"
 
 namespace ondine::graph {
@@ -56,12 +57,16 @@ class WeightedCrossEntropy {
   }
 
   std::string hits() const {
-    Attributes attributes{{"reduction", std::string("sum")}};
+    const bool adds_up = !options_->row_weights;
+    Attributes attributes{{"reduction", std::string(adds_up ? "sum" : "none")}};
     if (options_->ignore_index) attributes.emplace_back("ignore_index", *options_->ignore_index);
     std::vector<std::string> inputs{x_, options_->label};
     if (!weights_.empty()) inputs.push_back(weights_);
-    return writer_->node("SoftmaxCrossEntropyLoss", std::move(inputs), "loss.sum",
-                         std::move(attributes));
+    const std::string value =
+        writer_->node("SoftmaxCrossEntropyLoss", std::move(inputs),
+                      adds_up ? "loss.sum" : "loss.each", std::move(attributes));
+    if (adds_up) return value;
+    return sum(*writer_, weigh_rows(*writer_, *options_, value, dtype_), "loss.sum");
   }
 
   // 0 where nothing counts.
@@ -82,6 +87,7 @@ class WeightedCrossEntropy {
     }
     std::string each = reduce(*writer_, "ReduceSum", log_p, {1}, false, "loss.all_classes");
     if (!kept_.empty()) each = writer_->node("Mul", {each, kept_}, "loss.kept_classes");
+    each = weigh_rows(*writer_, *options_, each, dtype_);
     const std::string smooth = over_total(sum(*writer_, each, "loss.smooth_sum"), "loss.smooth");
     const std::string classes = writer_->cast(size_of(*writer_, x_, 1), dtype_, "loss.classes");
     const std::string share = writer_->node(
@@ -93,15 +99,18 @@ class WeightedCrossEntropy {
 
   // Of the labels that are not ignored.
   std::string accuracy() const {
-    if (kept_.empty()) return write_accuracy(*writer_, *prediction_, options_->label);
+    if (kept_.empty()) return write_accuracy(*writer_, *prediction_, options_->label, *options_);
     const std::string best =
         writer_->node("ArgMax", {prediction_->value}, "loss.best",
                       {{"axis", std::int64_t{1}}, {"keepdims", std::int64_t{0}}});
     const std::string hit = writer_->node("Equal", {best, options_->label}, "loss.hit");
     const DType number = DType::float32;
     const std::string kept = writer_->cast(kept_, number, "loss.kept_number");
-    const std::string hits = writer_->node(
-        "Mul", {writer_->cast(hit, number, "loss.hit_number"), kept}, "loss.kept_hit");
+    const std::string hits =
+        weigh_rows(*writer_, *options_,
+                   writer_->node("Mul", {writer_->cast(hit, number, "loss.hit_number"), kept},
+                                 "loss.kept_hit"),
+                   number);
     return mean_of_some(*writer_, sum(*writer_, hits, "loss.hit_count"),
                         sum(*writer_, kept, "loss.kept_count"), number, "accuracy");
   }

@@ -86,3 +86,38 @@ TEST_CASE("pictures without a partner and masks with colours are named") {
   std::filesystem::remove(folder / "masks/b.bmp");
   CHECK_THROWS_WITH(Dataset::open(folder.path(), {.classes = {"none"}}), Contains("class 1"));
 }
+
+TEST_CASE("an image whose mask has another form is refused, another resolution is not") {
+  const TemporaryFolder folder;
+  const std::vector<std::array<unsigned, 3>> image(32, {7, 7, 7});
+  const auto take = [&] {
+    PortInfo input;
+    input.name = "image";
+    input.type = "tensor(float)";
+    input.dtype = DType::float32;
+    input.dims = std::vector<std::int64_t>{-1, 3, 2, 2};
+    const Dataset data = Dataset::open(folder.path());
+    for (const Batch& batch : data.batches(1, {.inputs = {input}}))
+      CHECK(batch.feeds().size() == 1);
+  };
+  write_file(folder / "images/a.bmp", bitmap(8, 4, image));
+  write_file(folder / "masks/a.bmp", bitmap(4, 2, {8, {1, 1, 1}}));
+  take();
+  write_file(folder / "masks/a.bmp", bitmap(4, 8, std::vector<std::array<unsigned, 3>>(32)));
+  CHECK_THROWS_WITH(take(), Contains("a.bmp") && Contains("which is another form"));
+}
+
+TEST_CASE("masks of an evaluation have their own sizes where the model takes any") {
+  const TemporaryFolder folder;
+  write_file(folder / "images/a.bmp", bitmap(2, 1, {{1, 1, 1}, {2, 2, 2}}));
+  write_file(folder / "masks/a.bmp", bitmap(2, 1, {{0, 0, 0}, {1, 1, 1}}));
+  write_file(folder / "images/b.bmp", bitmap(1, 3, {{1, 1, 1}, {2, 2, 2}, {3, 3, 3}}));
+  write_file(folder / "masks/b.bmp", bitmap(1, 3, {{0, 0, 0}, {1, 1, 1}, {2, 2, 2}}));
+  const Dataset data = Dataset::open(folder.path(), {.use = DataUse::evaluation});
+  const PortInfo label{"label", "", DType::int64, std::vector<std::int64_t>{-1, -1, -1}, false};
+  Feeder feeder(std::vector{label}, data, {{"label", "mask"}});
+  const std::uint64_t second = 1;
+  const auto feeds = feeder.take(std::span(&second, 1));
+  CHECK(feeds[0].second.tensor().shape() == Shape{1, 3, 1});
+  CHECK(feeds[0].second.tensor().values<std::int64_t>()[2] == 2);
+}

@@ -1,4 +1,4 @@
-#include "trainer/data/csv.h"
+#include "trainer/data/table/csv.h"
 
 #include "core/message.h"
 #include "core/stop.h"

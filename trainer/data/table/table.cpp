@@ -1,4 +1,4 @@
-#include "trainer/data/table.h"
+#include "trainer/data/table/table.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,10 +8,11 @@
 
 #include "core/message.h"
 #include "trainer/data/split_words.h"
-#include "trainer/data/string_column.h"
-#include "trainer/data/table_columns.h"
-#include "trainer/data/targets.h"
+#include "trainer/data/table/string_column.h"
+#include "trainer/data/table/table_columns.h"
+#include "trainer/data/table/targets.h"
 #include "trainer/data/text_file.h"
+#include "trainer/data/weights.h"
 
 namespace ondine::data {
 namespace {
@@ -26,6 +27,7 @@ struct Table {
   std::vector<bool> are_categories;             // one for each feature
   std::vector<std::vector<std::string>> texts;  // of each category, the rows
   Targets targets;
+  Weights weights;
 };
 
 bool contains(const std::vector<std::string>& names, const std::string& name) {
@@ -55,6 +57,7 @@ class TableReader {
       }
     }
     ++table_.rows;
+    if (columns_.weights) table_.weights.add(fields[*columns_.weights], line);
     if (!columns_.target) return;
     const std::string& target = fields[*columns_.target];
     if (is_missing(target)) {
@@ -83,6 +86,7 @@ class TableReader {
     for (const std::size_t i : columns_.features) table_.features.push_back(names_[i]);
     for (const std::size_t i : columns_.unread) table_.unread.push_back(names_[i]);
     if (columns_.target) table_.targets.column = names_[*columns_.target];
+    if (columns_.weights) table_.weights.column = names_[*columns_.weights];
     const auto is_category = [&](const std::string& name) {
       return options_.raw && contains(options_.raw->categories, name);
     };
@@ -130,7 +134,10 @@ Table read_table(const fs::path& file, const DatasetOptions& options) {
 bool is_empty(const Table& table) { return table.rows == 0; }
 
 void require_same_columns(const Table& table, const Table& other) {
-  if (table.features == other.features && table.targets.column == other.targets.column) return;
+  if (table.features == other.features && table.targets.column == other.targets.column &&
+      table.weights.column == other.weights.column) {
+    return;
+  }
   fail(ErrorCode::mismatch, "the columns of ", quoted(other.targets.files[0].name),
        " are not those of ", quoted(table.targets.files[0].name));
 }
@@ -147,6 +154,7 @@ void append(Table& table, Table more) {
     std::move(more.texts[i].begin(), more.texts[i].end(), std::back_inserter(table.texts[i]));
   }
   append(table.targets, more.targets);
+  append(table.weights, more.weights);
 }
 
 std::string unread_note(const Table& table) {
@@ -198,6 +206,7 @@ Dataset::Part part_of(const Table& table, const TargetReader& reader,
   part.classes = reader.classes();
   part.target = table.targets.column;
   part.columns.push_back(target_column(table.targets.column, reader.read(table.targets)));
+  add_column(part, table.weights);
   return part;
 }
 

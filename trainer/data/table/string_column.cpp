@@ -1,4 +1,4 @@
-#include "trainer/data/string_column.h"
+#include "trainer/data/table/string_column.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "trainer/data/table_columns.h"
+#include "trainer/data/table/table_columns.h"
 
 #include <catch2/catch.hpp>
 

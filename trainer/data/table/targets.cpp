@@ -1,4 +1,4 @@
-#include "trainer/data/targets.h"
+#include "trainer/data/table/targets.h"
 
 #include <algorithm>
 #include <charconv>

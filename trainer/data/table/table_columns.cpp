@@ -1,4 +1,4 @@
-#include "trainer/data/table_columns.h"
+#include "trainer/data/table/table_columns.h"
 
 #include <algorithm>
 #include <cctype>
@@ -25,8 +25,9 @@ std::string list_of(std::span<const std::string> names) {
 }
 
 // The last column is a target that is not read, unless the model takes all columns.
-bool has_unread_target(std::size_t columns, const DatasetOptions& options) {
-  const auto count = static_cast<std::int64_t>(columns);
+bool has_unread_target(std::span<const std::string> names, const DatasetOptions& options) {
+  const auto count =
+      static_cast<std::int64_t>(names.size()) - (find(names, options.weights) ? 1 : 0);
   return options.feature_count > 0 && count == options.feature_count + 1;
 }
 
@@ -50,13 +51,18 @@ void name_features(std::span<const std::string> names, const DatasetOptions& opt
     if (at == positions.target) {
       fail(ErrorCode::mismatch, "column ", quoted(name), " is both feature and target");
     }
+    if (name == options.weights) {
+      fail(ErrorCode::mismatch, "column ", quoted(name),
+           " is a feature, it cannot hold the weights of rows (--weight-column)");
+    }
     positions.features.push_back(*at);
   }
   for (std::size_t i = 0; i < names.size(); ++i) {
     const auto& features = positions.features;
     const bool is_feature = std::find(features.begin(), features.end(), i) != features.end();
     const bool is_target = i == positions.target || names[i] == options.target;
-    if (!is_feature && !is_target) positions.unread.push_back(i);
+    const bool is_weights = names[i] == options.weights;
+    if (!is_feature && !is_target && !is_weights) positions.unread.push_back(i);
   }
 }
 
@@ -64,8 +70,10 @@ void drop_columns(std::span<const std::string> names, const DatasetOptions& opti
                   TablePositions& positions) {
   for (const std::string& name : options.drop) {
     const std::size_t at = require_column(names, name, "--drop");
-    if (at == positions.target) {
-      fail(ErrorCode::mismatch, "column ", quoted(name), " is the target, it cannot be dropped");
+    if (at == positions.target || at == positions.weights) {
+      fail(ErrorCode::mismatch, "column ", quoted(name),
+           at == positions.target ? " is the target" : " holds the weights of rows",
+           ", it cannot be dropped");
     }
     std::erase(positions.features, at);
   }
@@ -114,16 +122,30 @@ std::optional<std::size_t> choose_target(std::span<const std::string> names,
            " is the target (--target), so it cannot be the input");
     }
   } else if (names.size() > 1) {
-    target = names.size() - 1 == other ? names.size() - 2 : names.size() - 1;
-    require_unambiguous_target(names, options, *target);
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      if (i != other && names[i] != options.weights) target = i;
+    }
+    if (target) require_unambiguous_target(names, options, *target);
   }
   return target;
+}
+
+std::optional<std::size_t> choose_weights(std::span<const std::string> names,
+                                          const DatasetOptions& options,
+                                          std::optional<std::size_t> target, std::size_t other) {
+  if (options.weights.empty() || options.use == DataUse::inference) return {};
+  if (options.weights_are_optional && !find(names, options.weights)) return {};
+  const std::size_t at = require_column(names, options.weights, "--weight-column");
+  if (at != target && at != other) return at;
+  fail(ErrorCode::mismatch, "column ", quoted(options.weights), " is the ",
+       at == target ? "target" : "input", ", it cannot hold the weights of rows (--weight-column)");
 }
 
 TablePositions choose_columns(std::span<const std::string> names, const DatasetOptions& options) {
   TablePositions positions;
   const bool reads_target = options.use != DataUse::inference;
   if (reads_target) positions.target = choose_target(names, options, names.size());
+  positions.weights = choose_weights(names, options, positions.target, names.size());
   if (!options.features.empty() && !options.drop.empty()) {
     fail(ErrorCode::mismatch, "columns cannot be dropped where features are named");
   }
@@ -135,12 +157,14 @@ TablePositions choose_columns(std::span<const std::string> names, const DatasetO
   if (!reads_target) {
     if (!options.target.empty()) {
       left_out = find(names, options.target);
-    } else if (has_unread_target(names.size(), options)) {
+    } else if (has_unread_target(names, options)) {
       left_out = names.size() - 1;
+      if (names[*left_out] == options.weights) left_out = names.size() - 2;
       positions.unread.push_back(*left_out);
     }
   }
   positions.features = all_but(names.size(), left_out);
+  std::erase_if(positions.features, [&](std::size_t i) { return names[i] == options.weights; });
   drop_columns(names, options, positions);
   return positions;
 }
