@@ -49,8 +49,8 @@ constexpr CrcTables make_crc_tables() {
 constexpr CrcTables crc_tables = make_crc_tables();
 
 #ifdef ONDINE_CRC_INSTRUCTION
-__attribute__((target("sse4.2"))) std::uint32_t crc32c_instruction(std::span<const std::byte> bytes,
-                                                                   std::uint32_t crc) noexcept {
+__attribute__((target("sse4.2,crc32"))) std::uint32_t crc32c_instruction(
+    std::span<const std::byte> bytes, std::uint32_t crc) noexcept {
   std::uint64_t state = ~crc;
   const std::byte* p = bytes.data();
   std::size_t left = bytes.size();
