@@ -94,8 +94,8 @@ for version in $PYTHONS; do
   PYTHON=$python scripts/python_packages.sh "$make" nanobind scikit-build-core
   PATH="$make/bin:$PATH" CMAKE_TOOLCHAIN_FILE="$work/wheel.cmake" \
     CMAKE_GENERATOR=Ninja "$make/bin/pip" wheel -q --no-deps --no-build-isolation \
-    -w "$work/wheels" . -C build-dir="$work/module-$version" \
-    -C cmake.define.ONDINE_PARTS="$work/library/wheel"
+    -w "$work/wheels" . --config-settings=build-dir="$work/module-$version" \
+    --config-settings=cmake.define.ONDINE_PARTS="$work/library/wheel"
 done
 
 for wheel in "$work/wheels"/*.whl; do
