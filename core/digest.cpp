@@ -6,6 +6,8 @@
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #include <nmmintrin.h>
+
+#include "core/processor.h"
 #define ONDINE_CRC_INSTRUCTION 1
 #endif
 
@@ -49,8 +51,8 @@ constexpr CrcTables make_crc_tables() {
 constexpr CrcTables crc_tables = make_crc_tables();
 
 #ifdef ONDINE_CRC_INSTRUCTION
-__attribute__((target("sse4.2"))) std::uint32_t crc32c_instruction(std::span<const std::byte> bytes,
-                                                                   std::uint32_t crc) noexcept {
+__attribute__((target("sse4.2,crc32"))) std::uint32_t crc32c_instruction(
+    std::span<const std::byte> bytes, std::uint32_t crc) noexcept {
   std::uint64_t state = ~crc;
   const std::byte* p = bytes.data();
   std::size_t left = bytes.size();
@@ -148,7 +150,7 @@ std::uint32_t crc32c_portable(std::span<const std::byte> bytes, std::uint32_t cr
 
 std::uint32_t crc32c(std::span<const std::byte> bytes, std::uint32_t crc) noexcept {
 #ifdef ONDINE_CRC_INSTRUCTION
-  if (__builtin_cpu_supports("sse4.2")) return crc32c_instruction(bytes, crc);
+  if (processor().sse42) return crc32c_instruction(bytes, crc);
 #endif
   return crc32c_portable(bytes, crc);
 }

@@ -8,7 +8,8 @@ packages="g++ cmake ninja-build protobuf-compiler libprotobuf-dev libeigen3-dev
   catch2 clang-format python3 python3-venv
   qemu-user dataset-fashion-mnist $*"
 # Tests and timings that need these are skipped without them.
-optional="g++-aarch64-linux-gnu valgrind asterisk-core-sounds-en-wav
+optional="g++-aarch64-linux-gnu valgrind abigail-tools dpkg-dev nasm unicode-data
+  asterisk-core-sounds-en-wav
   asterisk-core-sounds-es-wav asterisk-core-sounds-fr-wav asterisk-core-sounds-it-wav"
 
 absent() {

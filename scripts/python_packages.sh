@@ -1,11 +1,12 @@
 #!/bin/sh
 # python_packages.sh FOLDER PACKAGE...: installs packages from PyPI in a virtual environment in FOLDER,
 # below the build folder, and leaves what is there already alone. PACKAGE is what pip takes, also
-# `-r FILE`. Exits with 77 when they cannot be had, so that ctest counts the test as skipped.
+# `-r FILE`; PYTHON names the interpreter (python3). Exits with 77 when they cannot be had, so that
+# ctest counts the test as skipped.
 set -u
 folder=$1
 shift
-if [ ! -x "$folder/bin/pip" ] && ! python3 -m venv "$folder" >"$folder.log" 2>&1; then
+if [ ! -x "$folder/bin/pip" ] && ! "${PYTHON:-python3}" -m venv "$folder" >"$folder.log" 2>&1; then
   echo "skipped: no virtual environment in $folder (is python3-venv installed?)" >&2
   cat "$folder.log" >&2
   rm -rf "$folder"

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "core/processor.h"
 #include "kernels/simd/conv/conv_table.h"
 #include "kernels/simd/exact/exact_kernels.h"
 #include "kernels/simd/tables.h"
@@ -50,7 +51,7 @@ const Kernels& choose_lower() noexcept {
 Kernels avx512_kernels() noexcept {
   Kernels kernels = avx512::table;
 #ifdef ONDINE_WITH_AVX512_BF16
-  if (__builtin_cpu_supports("avx512bf16")) {
+  if (processor().avx512_bf16) {
     static const ConvertKernels convert = [&] {
       ConvertKernels table = *kernels.convert;
       avx512_bf16::round_by_instruction(table);
@@ -122,17 +123,14 @@ const Kernels* kernels_for(Isa isa) noexcept {
       return &baseline::table;
     case Isa::avx2:
 #ifdef ONDINE_WITH_AVX2
-      if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-          __builtin_cpu_supports("bmi2")) {
+      if (processor().avx2) {
         return &avx2::table;
       }
 #endif
       return nullptr;
     case Isa::avx512:
 #ifdef ONDINE_WITH_AVX512
-      if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-          __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
-          __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2")) {
+      if (processor().avx512) {
         static const Kernels table = avx512_kernels();
         return &table;
       }
@@ -154,7 +152,7 @@ const Kernels* kernels_for(Isa isa) noexcept {
       return nullptr;
     case Isa::avx512_bf16:
 #ifdef ONDINE_WITH_AVX512_BF16
-      if (kernels_for(Isa::avx512) != nullptr && __builtin_cpu_supports("avx512bf16")) {
+      if (kernels_for(Isa::avx512) != nullptr && processor().avx512_bf16) {
         static const Kernels table =
             with_bf16_products(Isa::avx512_bf16, "avx512_bf16", avx512_bf16::gemm_f32);
         return &table;
@@ -201,7 +199,7 @@ const Kernels& kernels() noexcept {
 Int8GemmList int8_gemm_implementations(const Kernels& kernels) noexcept {
 #ifdef ONDINE_WITH_AVX512_VNNI
   const bool wide = kernels.isa >= Isa::avx512;
-  if (wide && __builtin_cpu_supports("avx512vnni")) {
+  if (wide && processor().avx512_vnni) {
     return {&avx512_vnni::int8_gemm, kernels.int8_gemm};
   }
 #endif

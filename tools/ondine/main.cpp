@@ -71,7 +71,13 @@ int run(int argc, char** argv) {
 
 }  // namespace
 
+// As a library, it shares the code of the engine with the extension of Python
+// (tools/CMakeLists.txt).
+#ifdef ONDINE_COMMAND_LIBRARY
+extern "C" __attribute__((visibility("default"))) int ondine_command_line(int argc, char** argv) {
+#else
 int main(int argc, char** argv) {
+#endif
   if (!ondine::cli::open_missing_descriptors()) return failed;
   ondine::cli::StandardStreams streams;
   try {
