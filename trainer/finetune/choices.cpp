@@ -30,8 +30,8 @@ bool refits(std::uint64_t rows, const TargetFacts& target) {
   return rows < few_rows && !target.is_dense();
 }
 
-std::uint64_t batch_size_for(std::uint64_t rows) {
-  return std::clamp<std::uint64_t>(std::bit_floor(rows / 50), 16, 64);
+std::uint64_t batch_size_for(std::uint64_t rows, const TargetFacts& target) {
+  return std::clamp<std::uint64_t>(std::bit_floor(rows / 50), target.is_dense() ? 8 : 16, 64);
 }
 
 std::uint64_t epochs_for(std::uint64_t rows, std::uint64_t batch_size) {

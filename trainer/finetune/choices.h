@@ -15,8 +15,9 @@ Loss loss_for(TargetKind kind);
 
 // 0.2 of fewer than 2,000 rows, 0.1 of more.
 double validation_fraction(std::uint64_t rows);
-// A fiftieth of the rows as a power of two, from 16 to 64.
-std::uint64_t batch_size_for(std::uint64_t rows);
+// A fiftieth of the rows as a power of two, from 16 to 64; from 8 for masks, whose rows have many
+// labels each.
+std::uint64_t batch_size_for(std::uint64_t rows, const TargetFacts& target);
 // As many as make 3,000 updates, from 5 to 60.
 std::uint64_t epochs_for(std::uint64_t rows, std::uint64_t batch_size);
 // A quarter of the epochs, at least 3.

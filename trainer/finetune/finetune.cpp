@@ -46,7 +46,8 @@ class Run {
     trainer_ = options_->trainer;
     trainer_.seed = options_->load.seed;
     const std::uint64_t rows = opened.training.rows();
-    trainer_.batch_size = options_->batch_size.value_or(batch_size(*adapted.model, rows));
+    trainer_.batch_size =
+        options_->batch_size.value_or(batch_size(*adapted.model, rows, opened.facts.target));
     trainer_.epochs = options_->epochs.value_or(tune::epochs_for(rows, trainer_.batch_size));
     if (!options_->prepare.schedule) {
       trainer_.schedule = options_->schedule.value_or(OneCycleSchedule{.warmup = 0.2});
@@ -64,13 +65,14 @@ class Run {
   }
 
   // That of a model with a fixed one.
-  static std::uint64_t batch_size(const Model& model, std::uint64_t rows) {
+  static std::uint64_t batch_size(const Model& model, std::uint64_t rows,
+                                  const tune::TargetFacts& target) {
     for (const PortInfo& input : model.inputs()) {
       if (input.dims && !input.dims->empty() && input.dims->front() > 0) {
         return static_cast<std::uint64_t>(input.dims->front());
       }
     }
-    return tune::batch_size_for(rows);
+    return tune::batch_size_for(rows, target);
   }
 
   void take_report(const tune::Opened& opened, const tune::Adapted& adapted) {
