@@ -16,9 +16,16 @@ namespace {
 
 DataRecord full() {
   DataRecord record;
-  record.prediction = {
-      "p",  "logits", OutputMeaning::probabilities, "softmax-cross-entropy", "label", 2, "p",
-      -100, 3};
+  record.prediction = {"p",
+                       "logits",
+                       OutputMeaning::probabilities,
+                       "softmax-cross-entropy",
+                       "label",
+                       "label_weights",
+                       2,
+                       "p",
+                       -100,
+                       3};
   record.class_count = 2;
   record.classes = {"cat", "dog\n\"quoted\""};
   record.inputs = {{"x", "features", DType::uint8, 1.0 / 255}, {"label", "y", DType::int64, 1}};
