@@ -12,13 +12,11 @@ The examples must have run once in --build, or --examples names the folder with 
 import argparse
 import json
 import os
-import re
-import subprocess
 import sys
 import tempfile
 import time
 
-from compare_jobs import JOBS
+from compare_jobs import JOBS, run, score_of, train_by_hand
 
 # The kind of data, and the training part and the test part of each job.
 KINDS = {
@@ -34,53 +32,29 @@ KINDS = {
 WAYS = {"hand": "by hand", "new": "`finetune`", "given": "`finetune`, same network"}
 
 
-class Place:
-    def __init__(self, program, folder, job, threads):
-        example, _, network, self.prepare, self.train, self.metric = JOBS[job]
-        self.work, self.program, self.threads = f"{folder}/{example}", program, str(threads)
-        self.network = f"{self.work}/{network}"
-        _, training, test = KINDS[job]
-        self.training = [f"{self.work}/{part}" for part in training]
-        self.test = [f"{self.work}/{part}" for part in test]
-
-    def run(self, *arguments):
-        return subprocess.run([self.program, *arguments], check=True, capture_output=True,
-                              text=True).stdout
-
-    def by_hand(self, seed, folder):
-        prepare = self.prepare.format(data=self.training[0])
-        self.run("prepare", self.network, "-o", f"{folder}/train.onnx", "--optimizer", "adam",
-                 *prepare.split())
-        self.run("train", f"{folder}/train.onnx", "--data", *self.training, *self.train.split(),
-                 "--seed", str(seed), "--initialize", "--threads", self.threads, "-o",
-                 f"{folder}/tuned.onnx")
-
-    def by_finetune(self, seed, folder, network):
-        self.run("finetune", *network, "--data", *self.training, "--seed", str(seed), "--threads",
-                 self.threads, "-o", f"{folder}/tuned.onnx")
-
-    def score(self, way, seed):
-        """Result on the test part and seconds of training."""
-        with tempfile.TemporaryDirectory() as folder:
-            start = time.perf_counter()
-            if way == "hand":
-                self.by_hand(seed, folder)
-            else:
-                self.by_finetune(seed, folder, [self.network] if way == "given" else [])
-            seconds = time.perf_counter() - start
-            said = self.run("eval", f"{folder}/tuned.onnx", "--data", *self.test, "--metrics",
-                            self.metric, "--threads", self.threads)
-        return float(re.search(rf"^{self.metric} (\S+)", said, re.M).group(1)), seconds
+def score(program, folder, job, way, threads, seed):
+    """Result on the test part and seconds of training."""
+    example, _, network, *_, metric = JOBS[job]
+    training, test = ([f"{folder}/{example}/{part}" for part in parts] for parts in KINDS[job][1:])
+    with tempfile.TemporaryDirectory() as target:
+        start = time.perf_counter()
+        if way == "hand":
+            train_by_hand(program, folder, job, training, target, threads, seed)
+        else:
+            model = [f"{folder}/{example}/{network}"] if way == "given" else []
+            run(program, "finetune", *model, "--data", *training, "--seed", str(seed), "--threads",
+                str(threads), "-o", f"{target}/tuned.onnx")
+        seconds = time.perf_counter() - start
+        return score_of(program, f"{target}/tuned.onnx", test, metric, threads), seconds
 
 
 def measure(chosen, job, done):
-    place = Place(f"{chosen.build}/bin/ondine", chosen.examples or chosen.build, job,
-                  chosen.threads)
+    program, folder = f"{chosen.build}/bin/ondine", chosen.examples or chosen.build
     for seed in range(1, chosen.seeds + 1):
         for way in WAYS:
             key = f"{job} {way} {seed}"
             if key not in done:
-                done[key] = place.score(way, seed)
+                done[key] = score(program, folder, job, way, chosen.threads, seed)
                 print(key, *(f"{value:.5g}" for value in done[key]), file=sys.stderr, flush=True)
             if chosen.results:
                 with open(chosen.results, "w") as file:

@@ -13,6 +13,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -49,21 +50,34 @@ JOBS = {
 }
 
 
+def run(program, *arguments):
+    return subprocess.run([program, *arguments], check=True, capture_output=True, text=True).stdout
+
+
+def train_by_hand(program, folder, job, places, target, threads, seed):
+    """Prepares and trains the network of a job on the places: target/tuned.onnx."""
+    example, _, network, prepare, train, _ = JOBS[job]
+    model, tuned = f"{target}/train.onnx", f"{target}/tuned.onnx"
+    run(program, "prepare", f"{folder}/{example}/{network}", "-o", model, "--optimizer", "adam",
+        *prepare.format(data=places[0]).split())
+    run(program, "train", model, "--data", *places, *train.split(), "--seed", str(seed),
+        "--initialize", "--threads", str(threads), "-o", tuned)
+
+
+def score_of(program, tuned, places, metric, threads):
+    said = run(program, "eval", tuned, "--data", *places, "--metrics", metric, "--threads",
+               str(threads))
+    return float(re.search(rf"^{metric} (\S+)", said, re.M).group(1))
+
+
 def ours(program, folder, job, threads, seed):
-    example, data, network, prepare, train, metric = JOBS[job]
-    work = f"{folder}/{example}"
-    places = [f"{work}/{part}" for part in data.split()]
-    prepare = prepare.format(data=places[0])
-    model, tuned = f"{work}/compare_train.onnx", f"{work}/compare_tuned.onnx"
-    start = time.perf_counter()
-    for command in (
-            ["prepare", f"{work}/{network}", "-o", model, "--optimizer", "adam", *prepare.split()],
-            ["train", model, "--data", *places, *train.split(), "--seed", str(seed), "--initialize",
-             "--threads", str(threads), "-o", tuned],
-            ["eval", tuned, "--data", places[-1], "--metrics", metric, "--threads", str(threads)]):
-        run = subprocess.run([program, *command], check=True, capture_output=True, text=True)
-    seconds = time.perf_counter() - start
-    return seconds, float(re.search(rf"^{metric} (\S+)", run.stdout, re.M).group(1))
+    example, data, *_, metric = JOBS[job]
+    places = [f"{folder}/{example}/{part}" for part in data.split()]
+    with tempfile.TemporaryDirectory() as target:
+        start = time.perf_counter()
+        train_by_hand(program, folder, job, places, target, threads, seed)
+        score = score_of(program, f"{target}/tuned.onnx", places[-1:], metric, threads)
+        return time.perf_counter() - start, score
 
 
 def theirs(python, folder, job, threads, seed):

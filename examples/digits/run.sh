@@ -6,12 +6,7 @@ build=${1:-build}
 work=${2:-$build/digits}
 ondine=$build/bin/ondine
 mkdir -p "$work"
-source=${ONDINE_TABLES:-}
-if [ -z "$source" ]; then
-  # The files alone: no package that they need in Python.
-  "$here/../../scripts/python_packages.sh" "$work/sklearn" --no-deps scikit-learn
-  source=$(find "$work/sklearn" -path '*/sklearn/datasets/data' | head -1)
-fi
+source=$("$here/../common/sklearn_data.sh" "$work")
 "$here/make_arrays.py" "$source" "$work/data"
 start=$(date +%s)
 

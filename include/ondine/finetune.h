@@ -72,8 +72,9 @@ struct FinetuneOptions {
   std::optional<double> validation_split = {};  // in (0, 1)
   std::optional<std::uint64_t> patience = {};   // epochs; 0: no early stopping
   std::optional<NetworkKind> network = {};      // without a model
-  // Whether the model is trained once more at last, from its initial state on all rows, those that
-  // were set apart from them for validation included.
+  // Whether to train once more after evaluation, from the initial state on all rows, validation
+  // rows included. Has no effect if validation data are given or max_time or max_steps limits the
+  // run. If empty: with fewer than 2,000 rows of one target each.
   std::optional<bool> refit = {};
 
   // Validation data, instead of a part of `data`.
@@ -108,9 +109,9 @@ struct FinetuneReport {
   FitReport fit;
   std::uint64_t training_rows = 0;
   std::uint64_t validation_rows = 0;
-  // Of the tuned model on the validation rows; where it was trained once more, of the model before.
+  // Metrics of the tuned model on the validation rows, before it was trained once more.
   Evaluation evaluation;
-  std::uint64_t refit_rows = 0;  // that it was trained on once more; 0: it was not
+  std::uint64_t refit_rows = 0;  // of the last training on all rows; 0: there was none
   std::string metric;            // the first of its metrics that matters: "accuracy", "iou", "rmse"
   std::optional<Model> model;    // tuned, with its training information
   std::filesystem::path output;  // what was written; empty: nothing

@@ -1,11 +1,11 @@
 #include "kernels/cast/number_text.h"
 
-#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
 #include <limits>
 
+#include "core/letters.h"
 #include "core/message.h"
 #include "kernels/common/convert_rows.h"
 
@@ -16,11 +16,6 @@ template <class T>
 bool parse_all(std::string_view text, T& value) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   return error == std::errc() && end == text.data() + text.size();
-}
-
-bool same_letters(std::string_view text, std::string_view lower) {
-  return std::equal(text.begin(), text.end(), lower.begin(), lower.end(),
-                    [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a - 'A' + 'a' : a) == b; });
 }
 
 // A decimal number whose magnitude no double has: 0 or infinity, by its exponent.
@@ -75,11 +70,11 @@ ParsedNumber parse_number(std::string_view text) {
   if (parse_all(text, natural)) return natural;
   const bool negative = !text.empty() && text[0] == '-';
   const std::string_view letters = negative ? text.substr(1) : text;
-  if (same_letters(letters, "inf") || same_letters(letters, "infinity")) {
+  if (is_word(letters, "inf") || is_word(letters, "infinity")) {
     const double infinity = std::numeric_limits<double>::infinity();
     return negative ? -infinity : infinity;
   }
-  if (same_letters(letters, "nan")) return std::numeric_limits<double>::quiet_NaN();
+  if (is_word(letters, "nan")) return std::numeric_limits<double>::quiet_NaN();
   double real = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), real);
   if (end != text.data() + text.size() || error == std::errc::invalid_argument) {

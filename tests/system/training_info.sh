@@ -14,5 +14,5 @@ cd "$work"
 rm -f line.onnx fitted.onnx
 python/bin/python program.py
 sh -eu commands.sh | tee said.txt
-# nothing is left of the error.
+# The line is fitted exactly.
 awk '$1 == "mse" { found = $2 < 0.01 } END { exit !found }' said.txt

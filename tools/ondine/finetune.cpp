@@ -47,8 +47,8 @@ void add_choices(Command command, Options& options) {
   const std::map<std::string, std::optional<bool>> refits{
       {"auto", {}}, {"always", true}, {"never", false}};
   command.choice("--refit", &tune.refit, refits,
-                 "Train once more at last on all rows, those set apart for validation included: "
-                 "auto (the default) does with few rows, always, or never");
+                 "After evaluation, train once more on all rows, validation rows included: "
+                 "auto (the default: with few rows), always, or never");
   command.table(OptionGroup::prepare, options.preprocess, {"preprocess"});
   command.option("--epochs", &tune.epochs, "Passes over the data at most").positive();
   command.option("--batch-size", &tune.batch_size, "Rows per step").positive();

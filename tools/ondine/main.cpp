@@ -45,7 +45,7 @@ constexpr CommandEntry commands[] = {
     {"options", ondine::cli::add_options_command},
 };
 
-// Job files and --set may name options of any command, and these commands describe all.
+// Job files and --set can name options of any command; completion, man and options describe all.
 bool needs_all_commands(const std::vector<std::string_view>& arguments) {
   if (arguments.empty()) return true;
   const std::string_view first = arguments.front();
@@ -58,7 +58,7 @@ bool needs_all_commands(const std::vector<std::string_view>& arguments) {
   });
 }
 
-// A thousand options of all commands would take half of the time in which a program starts.
+// Declaring the options of all commands would take half of the start-up time.
 int run(int argc, char** argv) {
   const std::vector<std::string_view> arguments(argv + std::min(argc, 1), argv + argc);
   const bool adds_all = needs_all_commands(arguments);

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "core/letters.h"
 #include "core/message.h"
 #include "trainer/data/column.h"
 #include "trainer/data/convert_row.h"
@@ -166,7 +167,7 @@ bool contains(const std::vector<std::string>& names, const std::string& name) {
 
 // The names that labels, masks and targets have where nothing else says what they are.
 bool is_target_name(const std::string& name) {
-  return contains({"label", "labels", "target", "targets", "mask", "masks"}, lower(name));
+  return contains({"label", "labels", "target", "targets", "mask", "masks"}, lower_case(name));
 }
 
 bool is_image(std::span<const std::int64_t> row) {

@@ -6,6 +6,7 @@
 #include <ondine/data.h>
 
 #include "core/files/file.h"
+#include "core/letters.h"
 #include "core/out_of_memory.h"
 #include "trainer/data/array_splits.h"
 #include "trainer/data/arrays.h"
@@ -19,7 +20,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using data::cut_split;
-using data::lower;
 using data::Split;
 using data::split_of;
 
@@ -42,7 +42,7 @@ Tensor read_array(SharedSource& source, const fs::path& file, const Limits& limi
 std::string stem_of(const fs::path& file) {
   std::string name = file.filename().string();
   for (const std::string_view extension : {".gz", ".npy", ".npz", ".idx"}) {
-    if (lower(name).ends_with(extension)) name.resize(name.size() - extension.size());
+    if (lower_case(name).ends_with(extension)) name.resize(name.size() - extension.size());
   }
   const std::size_t idx = name.find("idx");
   if (idx != std::string::npos && idx > 0 && name.find("ubyte", idx) != std::string::npos) {
@@ -52,7 +52,7 @@ std::string stem_of(const fs::path& file) {
 }
 
 bool is_idx_name(const fs::path& file) {
-  const std::string name = lower(file.filename().string());
+  const std::string name = lower_case(file.filename().string());
   return name.find("-ubyte") != std::string::npos || name.find(".idx") != std::string::npos;
 }
 

@@ -1,7 +1,6 @@
 #include "trainer/data/file_names.h"
 
-#include <algorithm>
-#include <cctype>
+#include "core/letters.h"
 
 namespace ondine::data {
 namespace {
@@ -13,14 +12,8 @@ std::filesystem::path without_gz(const std::filesystem::path& file) {
 
 }  // namespace
 
-std::string lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
-}
-
 std::string extension_of(const std::filesystem::path& file) {
-  return lower(file.extension().string());
+  return lower_case(file.extension().string());
 }
 
 std::string content_extension(const std::filesystem::path& file) {

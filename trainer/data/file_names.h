@@ -6,8 +6,6 @@
 
 namespace ondine::data {
 
-std::string lower(std::string text);  // letters of ASCII
-
 // In small letters: ".png" of "A.PNG".
 std::string extension_of(const std::filesystem::path& file);
 // The extension of the content: ".csv" of "A.CSV" and of "a.csv.gz".

@@ -3,13 +3,14 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/letters.h"
 #include "core/message.h"
 #include "trainer/data/file_names.h"
 
 namespace ondine::data {
 
 Split split_of(std::string word) {
-  word = lower(std::move(word));
+  word = lower_case(std::move(word));
   if (word == "train" || word == "training") return Split::train;
   if (word == "t10k" || word == "test") return Split::test;
   for (const char* known : {"val", "valid", "validation"}) {

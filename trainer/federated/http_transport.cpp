@@ -28,34 +28,26 @@ using Handle = std::unique_ptr<CURL, void (*)(CURL*)>;
 using Headers = std::unique_ptr<curl_slist, void (*)(curl_slist*)>;
 
 class Curl {
+  LoadedLibrary library_{"libcurl.so.4", "libcurl4"};
+
  public:
   static const Curl& instance() {
     static const Curl curl;
     return curl;
   }
 
-  CURLcode (*init)(long) = nullptr;
-  CURL* (*make)() = nullptr;
-  void (*free)(CURL*) = nullptr;
-  CURLcode (*set)(CURL*, CURLoption, ...) = nullptr;
-  CURLcode (*perform)(CURL*) = nullptr;
-  CURLcode (*info)(CURL*, CURLINFO, ...) = nullptr;
-  const char* (*text)(CURLcode) = nullptr;
-  curl_slist* (*append)(curl_slist*, const char*) = nullptr;
-  void (*free_list)(curl_slist*) = nullptr;
+  CURLcode (*init)(long) = library_["curl_global_init"];
+  CURL* (*make)() = library_["curl_easy_init"];
+  void (*free)(CURL*) = library_["curl_easy_cleanup"];
+  CURLcode (*set)(CURL*, CURLoption, ...) = library_["curl_easy_setopt"];
+  CURLcode (*perform)(CURL*) = library_["curl_easy_perform"];
+  CURLcode (*info)(CURL*, CURLINFO, ...) = library_["curl_easy_getinfo"];
+  const char* (*text)(CURLcode) = library_["curl_easy_strerror"];
+  curl_slist* (*append)(curl_slist*, const char*) = library_["curl_slist_append"];
+  void (*free_list)(curl_slist*) = library_["curl_slist_free_all"];
 
  private:
   Curl() {
-    const LoadedLibrary library("libcurl.so.4", "libcurl4");
-    library.find("curl_global_init", init);
-    library.find("curl_easy_init", make);
-    library.find("curl_easy_cleanup", free);
-    library.find("curl_easy_setopt", set);
-    library.find("curl_easy_perform", perform);
-    library.find("curl_easy_getinfo", info);
-    library.find("curl_easy_strerror", text);
-    library.find("curl_slist_append", append);
-    library.find("curl_slist_free_all", free_list);
     if (init(CURL_GLOBAL_DEFAULT) != CURLE_OK) fail(ErrorCode::internal, "libcurl cannot be used");
   }
 };

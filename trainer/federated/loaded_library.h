@@ -21,10 +21,20 @@ class LoadedLibrary {
          ", which is not installed (Debian package ", package, ")");
   }
 
-  template <class Function>
-  void find(const char* function, Function& to) const {
-    to = reinterpret_cast<Function>(::dlsym(library_, function));
-    if (to == nullptr) fail(ErrorCode::unsupported, name_, " has no ", function);
+  // Converts to a pointer to a function of any type.
+  struct Address {
+    void* value;
+    template <class Function>
+    operator Function*() const {
+      return reinterpret_cast<Function*>(value);
+    }
+  };
+
+  // Throws Error unsupported if the library has no such function.
+  Address operator[](const char* function) const {
+    void* const found = ::dlsym(library_, function);
+    if (found == nullptr) fail(ErrorCode::unsupported, name_, " has no ", function);
+    return {found};
   }
 
  private:

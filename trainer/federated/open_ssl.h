@@ -12,59 +12,41 @@ namespace ondine::federated {
 
 // The functions of libcrypto that node keys need.
 class OpenSsl {
+  LoadedLibrary library_{"libcrypto.so.3", "libssl3"};
+
  public:
   static const OpenSsl& instance() {
     static const OpenSsl loaded;
     return loaded;
   }
 
-  decltype(&::BIO_s_mem) memory_method = nullptr;
-  decltype(&::BIO_new) new_bio = nullptr;
-  decltype(&::BIO_new_mem_buf) new_buffer = nullptr;
-  decltype(&::BIO_ctrl) control = nullptr;
-  decltype(&::BIO_free) free_bio = nullptr;
-  decltype(&::ERR_get_error) error = nullptr;
-  decltype(&::ERR_error_string_n) error_text = nullptr;
-  decltype(&::ERR_clear_error) clear_errors = nullptr;
-  decltype(&::EVP_PKEY_get_base_id) base_id = nullptr;
-  decltype(&::EVP_PKEY_get_utf8_string_param) text_parameter = nullptr;
-  decltype(&::EVP_PKEY_get_octet_string_param) bytes_parameter = nullptr;
-  decltype(&::EVP_PKEY_Q_keygen) make_key = nullptr;
-  decltype(&::EVP_PKEY_free) free_key = nullptr;
-  decltype(&::PEM_write_bio_PUBKEY) write_public = nullptr;
-  decltype(&::PEM_write_bio_PKCS8PrivateKey) write_private = nullptr;
-  decltype(&::PEM_read_bio_PrivateKey) read_private = nullptr;
-  decltype(&::EVP_MD_CTX_new) new_digest = nullptr;
-  decltype(&::EVP_MD_CTX_free) free_digest = nullptr;
-  decltype(&::EVP_sha256) sha256 = nullptr;
-  decltype(&::EVP_DigestSignInit) begin_signature = nullptr;
-  decltype(&::EVP_DigestSign) sign = nullptr;
+  decltype(&::BIO_s_mem) memory_method = library_["BIO_s_mem"];
+  decltype(&::BIO_new) new_bio = library_["BIO_new"];
+  decltype(&::BIO_new_mem_buf) new_buffer = library_["BIO_new_mem_buf"];
+  decltype(&::BIO_ctrl) control = library_["BIO_ctrl"];
+  decltype(&::BIO_free) free_bio = library_["BIO_free"];
+  decltype(&::ERR_get_error) error = library_["ERR_get_error"];
+  decltype(&::ERR_error_string_n) error_text = library_["ERR_error_string_n"];
+  decltype(&::ERR_clear_error) clear_errors = library_["ERR_clear_error"];
+  decltype(&::EVP_PKEY_get_base_id) base_id = library_["EVP_PKEY_get_base_id"];
+  decltype(&::EVP_PKEY_get_utf8_string_param) text_parameter =
+      library_["EVP_PKEY_get_utf8_string_param"];
+  decltype(&::EVP_PKEY_get_octet_string_param) bytes_parameter =
+      library_["EVP_PKEY_get_octet_string_param"];
+  decltype(&::EVP_PKEY_Q_keygen) make_key = library_["EVP_PKEY_Q_keygen"];
+  decltype(&::EVP_PKEY_free) free_key = library_["EVP_PKEY_free"];
+  decltype(&::PEM_write_bio_PUBKEY) write_public = library_["PEM_write_bio_PUBKEY"];
+  decltype(&::PEM_write_bio_PKCS8PrivateKey) write_private =
+      library_["PEM_write_bio_PKCS8PrivateKey"];
+  decltype(&::PEM_read_bio_PrivateKey) read_private = library_["PEM_read_bio_PrivateKey"];
+  decltype(&::EVP_MD_CTX_new) new_digest = library_["EVP_MD_CTX_new"];
+  decltype(&::EVP_MD_CTX_free) free_digest = library_["EVP_MD_CTX_free"];
+  decltype(&::EVP_sha256) sha256 = library_["EVP_sha256"];
+  decltype(&::EVP_DigestSignInit) begin_signature = library_["EVP_DigestSignInit"];
+  decltype(&::EVP_DigestSign) sign = library_["EVP_DigestSign"];
 
  private:
-  OpenSsl() {
-    const LoadedLibrary library("libcrypto.so.3", "libssl3");
-    library.find("BIO_s_mem", memory_method);
-    library.find("BIO_new", new_bio);
-    library.find("BIO_new_mem_buf", new_buffer);
-    library.find("BIO_ctrl", control);
-    library.find("BIO_free", free_bio);
-    library.find("ERR_get_error", error);
-    library.find("ERR_error_string_n", error_text);
-    library.find("ERR_clear_error", clear_errors);
-    library.find("EVP_PKEY_get_base_id", base_id);
-    library.find("EVP_PKEY_get_utf8_string_param", text_parameter);
-    library.find("EVP_PKEY_get_octet_string_param", bytes_parameter);
-    library.find("EVP_PKEY_Q_keygen", make_key);
-    library.find("EVP_PKEY_free", free_key);
-    library.find("PEM_write_bio_PUBKEY", write_public);
-    library.find("PEM_write_bio_PKCS8PrivateKey", write_private);
-    library.find("PEM_read_bio_PrivateKey", read_private);
-    library.find("EVP_MD_CTX_new", new_digest);
-    library.find("EVP_MD_CTX_free", free_digest);
-    library.find("EVP_sha256", sha256);
-    library.find("EVP_DigestSignInit", begin_signature);
-    library.find("EVP_DigestSign", sign);
-  }
+  OpenSsl() = default;
 };
 
 }  // namespace ondine::federated

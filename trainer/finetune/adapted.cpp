@@ -178,10 +178,7 @@ class Adapter {
   std::uint64_t trained_numbers() const {
     std::uint64_t count = 0;
     for (const ParameterInfo& one : adapted_.report.parameters) {
-      if (!one.trained) continue;
-      std::uint64_t size = 1;
-      for (const std::int64_t dim : one.shape) size *= static_cast<std::uint64_t>(dim);
-      count += size;
+      if (one.trained) count += static_cast<std::uint64_t>(one.shape.size());
     }
     return count;
   }

@@ -20,9 +20,7 @@ Loss loss_for(TargetKind kind) {
   return Loss::mse;
 }
 
-namespace {
 constexpr std::uint64_t few_rows = 2000;
-}
 
 double validation_fraction(std::uint64_t rows) { return rows < few_rows ? 0.2 : 0.1; }
 

@@ -23,11 +23,11 @@ std::uint64_t epochs_for(std::uint64_t rows, std::uint64_t batch_size);
 // A quarter of the epochs, at least 3.
 std::uint64_t patience_for(std::uint64_t epochs);
 
-// Whether the rows set apart are worth a training more: fewer than 2,000 targets.
+// Whether to train once more on all rows: with fewer than 2,000 rows of one target each.
 bool refits(std::uint64_t rows, const TargetFacts& target);
 
 // Weights that were trained must not be forgotten; a new head has to be learned beside them. Small
-// networks bear longer steps.
+// networks take a larger rate.
 struct Rate {
   double rate = 0;
   double body = 1;        // factor of all but the head

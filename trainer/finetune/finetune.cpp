@@ -224,8 +224,8 @@ class Run {
     return options_->refit.value_or(tune::refits(opened.whole->rows(), opened.facts.target));
   }
 
-  // As many epochs as were best, with the whole schedule, on all rows; what it is worth was
-  // measured without them.
+  // Trains on all rows for the best number of epochs, with the whole schedule. The report keeps the
+  // metrics measured before.
   void refit(const tune::Opened& opened) {
     TrainerOptions again = trainer_;
     again.early_stopping.reset();

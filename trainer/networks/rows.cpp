@@ -48,7 +48,7 @@ Drawn draw_mlp(const Brief& brief) {
   const std::string name = brief.facts.rows;
   std::string x = layers.builder().input(name, DType::float32, {"N", columns});
   x = layers.relu(layers.linear(x, "layer1", columns, hidden));
-  // Of few rows a second layer learns the noise.
+  // A second layer overfits few rows.
   const bool is_deep = brief.data.rows() >= many_rows;
   if (is_deep) x = layers.relu(layers.linear(x, "layer2", hidden, hidden));
   x = layers.scores(x, "head", hidden, brief.outputs());

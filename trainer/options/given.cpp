@@ -1,12 +1,12 @@
 #include "trainer/options/given.h"
 
 #include <algorithm>
-#include <cctype>
 #include <sstream>
 
 #include <ondine/error.h>
 #include <ondine/printable.h>
 
+#include "core/letters.h"
 #include "trainer/options/parse.h"
 
 namespace ondine::options {
@@ -34,12 +34,6 @@ bool is_inside(const OptionInfo& option, double value) {
     return false;
   }
   return !option.high || (option.below_high ? value < *option.high : value <= *option.high);
-}
-
-std::string lower_case(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
 }
 
 // The text as the table has it. Throws for one that does not fit.

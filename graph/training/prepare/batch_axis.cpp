@@ -1,9 +1,9 @@
 #include "graph/training/prepare/batch_axis.h"
 
 #include <algorithm>
-#include <cctype>
 #include <optional>
 
+#include "core/letters.h"
 #include "core/message.h"
 #include "graph/training/prepare/losses/kinds.h"
 #include "graph/training/prepare/parameters.h"
@@ -16,10 +16,7 @@ const DimName* name_of_dim(const DimDef& dim) { return std::get_if<DimName>(&dim
 bool calls_itself_batch(const DimDef& dim) {
   const DimName* name = name_of_dim(dim);
   if (name == nullptr) return false;
-  std::string text = *name;
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text.find("batch") != std::string::npos;
+  return lower_case(*name).find("batch") != std::string::npos;
 }
 
 // The first dim of the inputs: the name that all have that name it, else the size if all have one.

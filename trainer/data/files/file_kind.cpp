@@ -1,14 +1,13 @@
 #include "trainer/data/files/file_kind.h"
 
 #include <algorithm>
-#include <cctype>
+
+#include "core/letters.h"
 
 namespace ondine::data {
 
 bool FileKind::has(const std::string& name) const {
-  std::string extension = std::filesystem::path(name).extension().string();
-  std::transform(extension.begin(), extension.end(), extension.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const std::string extension = lower_case(std::filesystem::path(name).extension().string());
   return std::find(extensions.begin(), extensions.end(), extension) != extensions.end();
 }
 

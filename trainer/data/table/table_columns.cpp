@@ -1,8 +1,8 @@
 #include "trainer/data/table/table_columns.h"
 
 #include <algorithm>
-#include <cctype>
 
+#include "core/letters.h"
 #include "core/message.h"
 
 namespace ondine::data {
@@ -81,9 +81,7 @@ void drop_columns(std::span<const std::string> names, const DatasetOptions& opti
 }
 
 bool is_named_target(const std::string& name) {
-  std::string lower = name;
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const std::string lower = lower_case(name);
   return lower == "label" || lower == "labels" || lower == "target" || lower == "targets";
 }
 

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <utility>
 
+#include "core/letters.h"
 #include "core/message.h"
-#include "trainer/data/file_names.h"
 
 namespace ondine::data {
 namespace {
@@ -21,10 +21,6 @@ std::string_view trimmed(std::string_view text) {
   while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
   while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
   return text;
-}
-
-char lower_letter(char letter) {
-  return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
 }
 
 template <class Number>
@@ -85,9 +81,7 @@ bool is_missing(std::string_view text) {
                                         "<na>", "1.#ind", "-1.#ind", "1.#qnan", "-1.#qnan"};
   text = trimmed(text);
   if (text.empty()) return true;
-  return std::ranges::any_of(words, [&](std::string_view word) {
-    return std::ranges::equal(word, text, {}, {}, lower_letter);
-  });
+  return std::ranges::any_of(words, [&](std::string_view word) { return is_word(text, word); });
 }
 
 std::optional<double> parse_number(std::string_view text) { return parse<double>(text); }
