@@ -73,8 +73,9 @@ struct FinetuneOptions {
   std::optional<std::uint64_t> patience = {};   // epochs; 0: no early stopping
   std::optional<NetworkKind> network = {};      // without a model
   // Whether to train once more after evaluation, from the initial state on all rows, validation
-  // rows included. Has no effect if validation data are given or max_time or max_steps limits the
-  // run. If empty: with fewer than 2,000 rows of one target each.
+  // rows included. If empty: with fewer than 2,000 rows of one target each, unless validation data
+  // are given, max_time or max_steps limits the run, or it is a cross-validation; `true` is
+  // Error(mismatch) then.
   std::optional<bool> refit = {};
 
   // Validation data, instead of a part of `data`.

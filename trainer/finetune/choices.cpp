@@ -94,6 +94,14 @@ void check_options(const FinetuneOptions& options) {
     fail(ErrorCode::mismatch, "cross-validation (folds) divides the data itself: no validation ",
          options.validation_split ? "split" : "data", " besides");
   }
+  if (options.refit == true && options.trainer.folds != 0) {
+    fail(ErrorCode::mismatch,
+         "cross-validation (folds) trains on all rows anyway; refit (--refit) has no effect");
+  }
+  if (options.refit == true && (options.trainer.max_time || options.trainer.max_steps)) {
+    fail(ErrorCode::mismatch, "a run limited by time or steps (--max-time, --max-steps) has no ",
+         "best number of epochs to train all rows for: refit (--refit) has no effect");
+  }
   if (options.prepare.schedule && options.schedule) {
     fail(ErrorCode::mismatch, "a schedule in the model and one of the run exclude each other");
   }

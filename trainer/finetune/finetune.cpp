@@ -21,6 +21,7 @@ class Run {
     tune::check_options(*options_);
     if (!options_->output.empty()) require_writable(options_->output);
     const tune::Opened opened = tune::open_all(model, data, *options_);
+    require_rows_set_apart(opened);
     tune::Adapted adapted = tune::adapt(opened, *options_);
     choose_training(opened, adapted);
     take_report(opened, adapted);
@@ -62,6 +63,12 @@ class Run {
     if (trainer_.metrics.empty() && !options_->loss) {
       trainer_.metrics = tune::metrics_for(opened.facts.target, opened.facts.kind);
     }
+  }
+
+  void require_rows_set_apart(const tune::Opened& opened) const {
+    if (options_->refit != true || opened.whole) return;
+    fail(ErrorCode::mismatch, "validation data are given, which are never learned from: refit ",
+         "(--refit) trains once more on rows that were set apart, and has no effect");
   }
 
   // That of a model with a fixed one.
@@ -227,13 +234,9 @@ class Run {
   // Trains on all rows for the best number of epochs, with the whole schedule. The report keeps the
   // metrics measured before.
   void refit(const tune::Opened& opened) {
-    TrainerOptions again = trainer_;
+    TrainerOptions again = fit::without_files(trainer_);
     again.early_stopping.reset();
-    again.checkpoint.clear();
-    again.resume = again.resume_if_exists = false;
-    again.log_dir.clear();
-    again.report.clear();
-    again.keep_last = again.checkpoint_every = 0;
+    again.eval_every = 0;
     if (report_.fit.best_epoch > 0) again.epochs = report_.fit.best_epoch;
     report_.model->initialize(options_->load.seed);
     Trainer trainer(*report_.model, again);

@@ -53,15 +53,20 @@ void require_folds(const TrainerOptions& options, const Dataset& data) {
   }
 }
 
-TrainerOptions options_of_fold(TrainerOptions options) {
-  options.folds = 0;
+TrainerOptions without_files(TrainerOptions options) {
   options.checkpoint.clear();
   options.checkpoint_every = 0;
   options.keep_last = 0;
+  options.resume = options.resume_if_exists = false;
   options.overwrite = false;
   options.log_dir.clear();
   options.report.clear();
   return options;
+}
+
+TrainerOptions options_of_fold(TrainerOptions options) {
+  options.folds = 0;
+  return without_files(std::move(options));
 }
 
 bool watches_validation(const TrainerOptions& options) {

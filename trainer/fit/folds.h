@@ -25,7 +25,9 @@ std::uint64_t epochs_for_all(const TrainerOptions& options, std::span<const Fold
 // The options for training on all rows after the folds.
 TrainerOptions options_for_all(TrainerOptions options, std::span<const FoldReport> folds);
 
-// Of a copy: no files.
+// Options for a training whose state nobody keeps: no checkpoint, log or report.
+TrainerOptions without_files(TrainerOptions options);
+// Of a fold's copy of the model.
 TrainerOptions options_of_fold(TrainerOptions options);
 
 }  // namespace ondine::fit

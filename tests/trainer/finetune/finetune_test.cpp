@@ -223,8 +223,28 @@ TEST_CASE("rows given for validation are never learned from") {
   write_classes(folder / "others.csv", 20, {"rose", "lily"});
   FinetuneOptions options = brief();
   options.validation = folder / "others.csv";
-  options.refit = true;
   CHECK(finetune({}, folder / "flowers.csv", options).refit_rows == 0);
+  options.refit = true;
+  CHECK_THROWS_WITH(finetune({}, folder / "flowers.csv", options),
+                    Contains("validation data are given") && Contains("--refit"));
+}
+
+TEST_CASE("a last training that cannot be is refused before any work") {
+  FinetuneOptions options = brief();
+  options.refit = true;
+  options.trainer.max_steps = 3;
+  CHECK_THROWS_WITH(finetune({}, "nowhere.csv", options), Contains("limited by time or steps"));
+  options.trainer.max_steps.reset();
+  options.trainer.folds = 3;
+  CHECK_THROWS_WITH(finetune({}, "nowhere.csv", options), Contains("cross-validation"));
+}
+
+TEST_CASE("a last training on all rows is not evaluated between its steps") {
+  const TemporaryFolder folder;
+  write_classes(folder / "flowers.csv", 60, {"rose", "lily"});
+  FinetuneOptions options = brief();
+  options.trainer.eval_every = 2;
+  CHECK(finetune({}, folder / "flowers.csv", options).refit_rows == 60);
 }
 
 TEST_CASE("a network whose input is called spectrogram learns from recordings") {

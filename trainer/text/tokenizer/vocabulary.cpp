@@ -54,7 +54,6 @@ void Vocabulary::make_trie() {
     if (!last.empty() && last.back().first == entry.first) last.pop_back();
     last.push_back(entry);
   }
-  count_ = last.size();
   trie_.emplace(std::move(last));
   constexpr std::string_view digits = "0123456789ABCDEF";
   for (std::size_t byte = 0; byte < 256; ++byte) {

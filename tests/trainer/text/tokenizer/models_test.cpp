@@ -106,6 +106,12 @@ TEST_CASE("unigram takes the best sum of scores and joins what is unknown") {
   CHECK_THROWS_WITH(encode(unigram(""), "a"), Contains("no tokens"));
 }
 
+TEST_CASE("a piece that is listed twice counts twice before the ids of added tokens") {
+  TokenizerFile file{unigram(R"(["<unk>",0],["a",0.0],["b",0.0],["a",1.0])")};
+  file.added_tokens = R"([{"id":4,"content":"<x>","special":true}])";
+  CHECK(file.encoding().encode("a<x>b") == Ids{3, 4, 2});
+}
+
 TEST_CASE("a model that is not known is refused by its name") {
   CHECK_THROWS_WITH(encode(R"({"type":"WordLevel","vocab":{"a":0},"unk_token":"a"})", "a"),
                     Contains("'model' is of type 'WordLevel'"));
