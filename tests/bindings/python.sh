@@ -18,7 +18,7 @@ cmake --install "$build" --component Unspecified --prefix "$work/prefix" >/dev/n
 rm -rf "$work/wheels" "$work/clean"
 PATH="$work/make/bin:$PATH" CMAKE_PREFIX_PATH="$work/prefix" "$work/make/bin/pip" wheel -q --no-deps \
   --no-build-isolation -w "$work/wheels" "$source" -C build-dir="$work/build"
-"$source/scripts/python_packages.sh" "$work/clean" numpy pytest mypy
+"$source/scripts/python_packages.sh" "$work/clean" numpy pytest mypy pandas polars pyarrow
 "$work/clean/bin/pip" install -q --no-deps "$work"/wheels/*.whl
 "$build/bin/bindings_models" "$work/models"
 cp "$source/bindings/python/tests/typing_check.py" "$work"

@@ -12,6 +12,7 @@ from . import _ondine
 from .feeds import Feeds, convert, element_type
 from .model import Model, Place
 from .options import Option, documented, to_pairs
+from .tables import Table, stored
 
 _USES = {"training": 0, "evaluation": 1, "inference": 2}
 
@@ -33,17 +34,21 @@ class Dataset:
     @staticmethod
     @documented("data")
     def open(
-        places: Union[Place, Iterable[Place]],
+        places: Union[Place, Iterable[Place], Table],
         model: Optional[Model] = None,
         use: str = "training",
         **options: Option,
     ) -> Dataset:
         """Opens files and folders: images in a folder per class, CSV, .npz, IDX, texts, recordings.
+        A table with Arrow's C stream interface, of pandas, polars or pyarrow, is read as a CSV file.
 
         `model`: the data is read as this model takes it. `use`: training, evaluation or inference.
         """
         if use not in _USES:
             raise ValueError(f"use is one of {', '.join(_USES)}, not {use!r}")
+        if isinstance(places, Table):
+            with stored(places) as file:
+                return Dataset.open(file, model, use, **options)
         paths = [places] if isinstance(places, (str, os.PathLike)) else list(places)
         address = 0 if model is None else model._handle.address
         handle = _ondine.open_dataset(

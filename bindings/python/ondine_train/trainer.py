@@ -10,9 +10,10 @@ from . import _ondine
 from .data import Dataset
 from .model import Model, Place
 from .options import Option, documented, to_pairs
+from .tables import Table
 
 Report = "dict[str, Any]"
-Data = Union[Dataset, Place, Sequence[Place], Mapping[str, Any]]
+Data = Union[Dataset, Place, Sequence[Place], Mapping[str, Any], Table]
 
 
 def _dataset(data: Data, model: Model, use: str) -> Dataset:

@@ -125,6 +125,7 @@ class Raised {
 Raised& raised_by_source();
 
 void bind_model(nb::module_& module);
+void bind_arrow(nb::module_& module);
 void bind_data(nb::module_& module);
 void bind_trainer(nb::module_& module);
 

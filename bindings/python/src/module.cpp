@@ -17,6 +17,7 @@ NB_MODULE(_ondine, module) {
     check(ondine_has_checkpoint(file.c_str(), &found));
     return found != 0;
   });
+  bind_arrow(module);
   bind_model(module);
   bind_data(module);
   bind_trainer(module);
