@@ -34,8 +34,8 @@ case "${1:-}" in
     ctest --preset tsan -R '^(core|trainer|bindings/c)$'
     ;;
   --fuzz)
-    scripts/install_dependencies.sh clang-14 libclang-rt-14-dev
-    cmake -S . -B build-fuzz -G Ninja -DCMAKE_CXX_COMPILER=clang++-14 -DCMAKE_C_COMPILER=clang-14 \
+    scripts/install_dependencies.sh clang-19 libclang-rt-19-dev
+    cmake -S . -B build-fuzz -G Ninja -DCMAKE_CXX_COMPILER=clang++-19 -DCMAKE_C_COMPILER=clang-19 \
       -DCMAKE_BUILD_TYPE=Sanitized -DONDINE_FUZZ=ON -DONDINE_EXAMPLES=OFF \
       -DONDINE_TOOLS=OFF -DONDINE_SANITIZE=fuzzer-no-link,address,undefined
     # shellcheck disable=SC2046,SC2086

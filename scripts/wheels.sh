@@ -73,6 +73,11 @@ cmake -S . -B "$work/library" -G Ninja --toolchain "$work/prefix/toolchain.cmake
   -DCMAKE_CXX_COMPILER_LAUNCHER="$launcher" -DCMAKE_EXE_LINKER_FLAGS=-s \
   -DCMAKE_SHARED_LINKER_FLAGS=-s
 cmake --build "$work/library" -j "$JOBS" --target ondine_train_command
+# Terms of the libraries that the wheel holds.
+rm -rf "$work/library/wheel/licenses"
+cp -r "$work/prefix/share/licenses" "$work/library/wheel/licenses"
+cp /usr/share/doc/libeigen3-dev/copyright "$work/library/wheel/licenses/eigen.txt"
+cp "$(dirname "$zig")/lib/libcxx/LICENSE.TXT" "$work/library/wheel/licenses/libcxx.txt"
 
 # Python's headers and nanobind lie outside of the prefix.
 cat >"$work/wheel.cmake" <<END
@@ -107,5 +112,7 @@ for wheel in "$WORK/dist"/*"$machine.whl"; do
   case $wheel in *-abi3-*) "$tools/bin/abi3audit" --strict --report "$wheel" ;; esac
   size=$(stat -c %s "$wheel")
   echo "$(basename "$wheel"): $size bytes"
+  licenses=$("$tools/bin/python" -m zipfile -l "$wheel" | grep -c 'ondine_train/licenses/.*\.txt')
+  [ "$licenses" -eq 11 ] || { echo "$wheel has $licenses of 11 licenses" >&2; exit 1; }
   [ "$size" -le 12582912 ] || { echo "$wheel is larger than 12 MB" >&2; exit 1; }
 done

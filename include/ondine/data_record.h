@@ -33,6 +33,15 @@ enum class OutputMeaning : std::uint8_t {
 };
 ONDINE_API const char* to_string(OutputMeaning meaning) noexcept;
 
+// How files of images became rows. Not within DataRecord, whose std::optional needs the defaults of
+// its members before the end of the class.
+struct RecordedImages {
+  std::optional<ImageSize> size = {};  // that the reader resized to
+  ImageFit fit = ImageFit::crop;
+  Layout layout = Layout::nchw;  // of arrays of rank 4 in the data
+  bool upright = true;           // orientation tags were obeyed
+};
+
 struct DataRecord {
   struct Prediction {
     std::string output;  // of the main graph; empty where none follows from what the loss reads
@@ -54,12 +63,7 @@ struct DataRecord {
     DType dtype = DType::undefined;  // of the elements as stored
     double scale = 1;                // stored elements were multiplied by it
   };
-  struct Images {
-    std::optional<ImageSize> size = {};  // that the reader resized to
-    ImageFit fit = ImageFit::crop;
-    Layout layout = Layout::nchw;  // of arrays of rank 4 in the data
-    bool upright = true;           // orientation tags were obeyed
-  };
+  using Images = RecordedImages;
   struct Audio {
     std::int64_t rate = 0;  // samples a second; 0: unknown
     double seconds = 0;     // of a row, where the model leaves its length open; 0 elsewhere
