@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Draws the comparison with other frameworks, or prints it as a table.
+"""Draws the comparison with other frameworks, or prints it as tables.
 
   bench/chart.py            writes docs/images/comparison.svg from docs/data/comparison.json
   bench/chart.py --check    fails when the chart is out of date
-  bench/chart.py --table    prints the figures as a Markdown table
+  bench/chart.py --table    prints the figures as tables in Markdown
 
 Only the standard library is needed.
 """
@@ -56,9 +56,9 @@ def draw_row(workload, y, labels, times, memory):
         yield dot(times.at(ratio), y, COLORS[name], 5,
                   f"{labels[name]}: {step[name]:g} ms, {ratio:.2f} times Ondine's")
     yield dot(times.at(1), y, COLORS["ondine"], 7, f"Ondine: {step['ondine']:g} ms")
-    yield line(memory.at(resident["ondine"]), y, memory.at(resident["pytorch"]), y, FAINT, 1)
-    for name, radius in (("pytorch", 5), ("ondine", 7)):
-        yield dot(memory.at(resident[name]), y, COLORS[name], radius,
+    yield line(memory.at(resident["ondine"]), y, memory.at(max(resident.values())), y, FAINT, 1)
+    for name in [*(key for key in COLORS if key in resident and key != "ondine"), "ondine"]:
+        yield dot(memory.at(resident[name]), y, COLORS[name], 7 if name == "ondine" else 5,
                   f"{labels[name]}: {resident[name]:g} MB")
 
 
@@ -85,17 +85,16 @@ def draw(data):
                      parts)
 
 
-def table(data):
+def table(data, key, title, ratio):
+    """The figures of all workloads, and those of the least other over Ondine's."""
     names = list(data["frameworks"])
-    head = [data["frameworks"][name]["label"] for name in names]
-    rows = [["ms per step", *head, "best other / Ondine", "MB", "PyTorch MB"]]
+    rows = [[title, *(data["frameworks"][name]["label"] for name in names), ratio]]
     for workload in data["workloads"]:
-        step, resident = workload["step_ms"], workload["resident_mb"]
-        best = min(step[name] for name in step if name != "ondine")
+        figures = workload[key]
+        best = min(figures[name] for name in figures if name != "ondine")
         rows.append([f"{workload['id']} {workload['title']}",
-                     *[f"{step[name]:g}" if name in step else "" for name in names],
-                     f"{best / step['ondine']:.2f}", f"{resident['ondine']:g}",
-                     f"{resident['pytorch']:g}"])
+                     *[f"{figures[name]:g}" if name in figures else "" for name in names],
+                     f"{best / figures['ondine']:.2f}"])
     rows.insert(1, ["---"] * len(rows[0]))
     return "\n".join("| " + " | ".join(row) + " |" for row in rows)
 
@@ -104,11 +103,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="fail when the chart is out of date")
-    parser.add_argument("--table", action="store_true", help="print a Markdown table instead")
+    parser.add_argument("--table", action="store_true", help="print tables in Markdown instead")
     options = parser.parse_args()
     data = json.loads(DATA.read_text())
     if options.table:
-        print(table(data))
+        print(table(data, "step_ms", "ms per step", "best other / Ondine"))
+        print()
+        print(table(data, "resident_mb", "MB", "least other / Ondine"))
         return 0
     return svg.write_or_check(draw(data), CHART, ROOT, options.check, "bench/chart.py")
 

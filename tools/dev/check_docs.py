@@ -76,6 +76,26 @@ def error_code_findings():
             yield f"docs/errors.md: no line says `{name}`, {number} in C++ and {in_c[name]} in C"
 
 
+def environment_findings():
+    """docs/environment.md and the variables that the library, its command line and the examples
+    read."""
+    rows = re.findall(r"^\| `(ONDINE_\w+)` \|", (ROOT / "docs/environment.md").read_text(), re.M)
+    read = set()
+    sources = files()[1]
+    for path in sources:
+        folder = path.relative_to(ROOT).parts[0]
+        if path.suffix == ".cpp" and folder not in ("tests", "bench"):
+            read |= set(re.findall(r"getenv\(\"(ONDINE_\w+)\"", path.read_text()))
+        elif path.suffix == ".sh" and folder == "examples":
+            read |= set(re.findall(r"\$\{?(ONDINE_\w+)", path.read_text()))
+    anywhere = "".join(path.read_text() for path in sources)
+    for name in sorted(read - set(rows)):
+        yield f"docs/environment.md: {name} is read, but not named"
+    for name in rows:
+        if name not in anywhere:
+            yield f"docs/environment.md: nothing reads {name}"
+
+
 def source_findings(path):
     for number, line in enumerate(path.read_text().splitlines(), 1):
         for name in MENTION.findall(line):
@@ -97,6 +117,7 @@ def main():
            for check, paths in ((document_findings, documents), (source_findings, sources))
            for path in paths for number, finding in check(path)]
     bad += error_code_findings()
+    bad += environment_findings()
     print("\n".join(bad) if bad else f"docs: {len(documents)} documents, no findings")
     return 1 if bad else 0
 
