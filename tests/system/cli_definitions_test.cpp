@@ -295,6 +295,16 @@ TEST_CASE("the page of options is what the table says") {
   CHECK(table.at("train").at(0).at("name") == "epochs");
 }
 
+TEST_CASE("the page of commands has every option that a command shows") {
+  const Workshop shop;
+  std::ifstream file(ondine::test::source_folder() / "docs/commands.md");
+  const std::string page((std::istreambuf_iterator<char>(file)), {});
+  // ondine man --markdown > docs/commands.md
+  CHECK(page == shop.succeed("man --markdown").out);
+  CHECK_THAT(page, Contains("\n## finetune\n") && Contains("| `--class-axis` |"));
+  shop.misuse("man train --markdown", "--markdown excludes COMMAND");
+}
+
 TEST_CASE("the help hides rare options, which --help-all shows") {
   const Workshop shop;
   CHECK_THAT(shop.succeed("train --help").out,

@@ -15,7 +15,7 @@
 
 #include <ondine/options.h>
 
-#include "ondine/definitions.h"
+#include "ondine/describe/definitions.h"
 
 namespace CLI {
 class App;

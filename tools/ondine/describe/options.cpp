@@ -6,6 +6,7 @@
 #include <ondine/options.h>
 
 #include "ondine/command.h"
+#include "ondine/describe/markdown.h"
 
 namespace ondine::cli {
 namespace {
@@ -43,12 +44,6 @@ const char* struct_of(OptionGroup group) {
   return "FederatedOptions";
 }
 
-std::string joined(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "`" : ", `") + word + "`";
-  return text;
-}
-
 std::string range_of(const OptionInfo& option) {
   std::ostringstream text;
   if (option.low) text << (option.above_low ? "> " : "≥ ") << *option.low;
@@ -57,15 +52,8 @@ std::string range_of(const OptionInfo& option) {
   return text.str();
 }
 
-// A cell of a table.
-std::string cell(const std::string& text) {
-  std::string result;
-  for (const char c : text) result += c == '|' ? std::string("\\|") : std::string(1, c);
-  return result;
-}
-
 std::string values_of(const OptionInfo& option) {
-  if (!option.choices.empty()) return joined(option.choices);
+  if (!option.choices.empty()) return in_code(option.choices);
   std::string text = option.kind == OptionKind::text ? option.value : to_string(option.kind);
   if (const std::string range = range_of(option); !range.empty()) text += " " + range;
   return text + (option.repeats ? ", repeats" : "");
@@ -75,10 +63,10 @@ std::string applies_of(const OptionInfo& option) {
   std::string text;
   for (const OptionCondition& one : option.applies) {
     text += text.empty() ? "" : " or ";
-    text += "`" + one.option + "`" + (one.choices.empty() ? "" : ": " + joined(one.choices));
+    text += "`" + one.option + "`" + (one.choices.empty() ? "" : ": " + in_code(one.choices));
   }
   if (!option.excludes.empty()) {
-    text += std::string(text.empty() ? "" : "; ") + "not with " + joined(option.excludes);
+    text += std::string(text.empty() ? "" : "; ") + "not with " + in_code(option.excludes);
   }
   return text;
 }

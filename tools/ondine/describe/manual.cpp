@@ -6,7 +6,7 @@
 #include <ondine/version.h>
 
 #include "ondine/command.h"
-#include "ondine/definitions.h"
+#include "ondine/describe/definitions.h"
 
 namespace ondine::cli {
 namespace {
@@ -100,12 +100,22 @@ std::string manual_page(const std::string& command,
 }
 
 void add_manual(Parser& parser) {
-  auto name = std::make_shared<std::string>();
-  Command command =
-      parser.add("man", "Print a manual page", "  ondine man train | man -l -\n  ondine man\n");
-  command.option("COMMAND", name.get(), "Command; the whole program if absent");
-  command.runs([name, &parser] {
-    std::cout << manual_page(*name, parser.definitions());
+  struct Options {
+    std::string command;
+    bool markdown = false;
+  };
+  auto options = std::make_shared<Options>();
+  Command command = parser.add("man", "Print a manual page",
+                               "  ondine man train | man -l -\n"
+                               "  ondine man\n"
+                               "  ondine man --markdown > docs/commands.md\n");
+  const Option name =
+      command.option("COMMAND", &options->command, "Command; the whole program if absent");
+  command.option("--markdown", &options->markdown, "Print all commands as a page in Markdown")
+      .excludes(name);
+  command.runs([options, &parser] {
+    std::cout << (options->markdown ? commands_page(parser.definitions())
+                                    : manual_page(options->command, parser.definitions()));
     return 0;
   });
 }

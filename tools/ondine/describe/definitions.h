@@ -31,4 +31,7 @@ std::string completion_script(const std::string& shell,
 // Manual page of a command in the troff format, or with an empty name that of the program.
 std::string manual_page(const std::string& command, const std::vector<CommandDefinition>& commands);
 
+// All commands and their options in Markdown: docs/commands.md.
+std::string commands_page(const std::vector<CommandDefinition>& commands);
+
 }  // namespace ondine::cli

@@ -4,7 +4,7 @@
 #include <ondine/error.h>
 
 #include "ondine/command.h"
-#include "ondine/definitions.h"
+#include "ondine/describe/definitions.h"
 
 namespace ondine::cli {
 namespace {

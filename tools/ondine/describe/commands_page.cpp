@@ -1,0 +1,73 @@
+#include "ondine/describe/definitions.h"
+#include "ondine/describe/markdown.h"
+
+namespace ondine::cli {
+namespace {
+
+constexpr const char* introduction =
+    "# Commands\n\n"
+    "`ondine man --markdown` prints this page. `ondine COMMAND --help` shows the usual options of "
+    "a\n"
+    "command, `--help-all` all of them, `ondine man COMMAND` the manual page. "
+    "[options.md](options.md)\n"
+    "says which options apply together, and how other languages spell them.\n\n"
+    "| exit status | meaning |\n|---|---|\n"
+    "| 0 | success |\n"
+    "| 1 | failure; one message on standard error says why |\n"
+    "| 2 | wrong usage: an unknown or contradicting option, or a missing argument |\n"
+    "| 130, 143 | interrupted by SIGINT, ended by SIGTERM, after the checkpoint was saved |\n";
+
+std::string usage(const CommandDefinition& command) {
+  std::string text = "ondine " + command.name;
+  for (const OptionDefinition& option : command.options) {
+    if (!option.positional) continue;
+    const std::string name = option.names.front() + (option.repeats ? "..." : "");
+    text += option.required ? " " + name : " [" + name + "]";
+  }
+  return text;
+}
+
+std::string value_of(const OptionDefinition& option) {
+  if (!option.choices.empty()) return in_code(option.choices);
+  if (option.positional) return {};
+  return option.value.empty() ? "flag" : option.value + (option.repeats ? ", repeats" : "");
+}
+
+// Without its first line, "Examples:".
+std::string examples(const CommandDefinition& command) {
+  if (command.footer.empty()) return {};
+  return "\n```sh\n" + command.footer.substr(command.footer.find('\n') + 1) + "```\n";
+}
+
+std::string row(const OptionDefinition& option) {
+  return "| " + in_code(option.names) + (option.required ? ", required" : "") + " | " +
+         cell(value_of(option)) + " | " + cell(option.default_value) + " | " + cell(option.help) +
+         " |\n";
+}
+
+}  // namespace
+
+std::string cell(const std::string& text) {
+  std::string result;
+  for (const char c : text) result += c == '|' ? std::string("\\|") : std::string(1, c);
+  return result;
+}
+
+std::string in_code(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "`" : ", `") + word + "`";
+  return text;
+}
+
+std::string commands_page(const std::vector<CommandDefinition>& commands) {
+  std::string text = introduction;
+  for (const CommandDefinition& command : commands) {
+    text += "\n## " + command.name + "\n\n" + command.description + ".\n\n```\n" + usage(command) +
+            "\n```\n\n| option | value | default | meaning |\n|---|---|---|---|\n";
+    for (const OptionDefinition& option : command.options) text += row(option);
+    text += examples(command);
+  }
+  return text;
+}
+
+}  // namespace ondine::cli
