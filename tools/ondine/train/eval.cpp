@@ -84,9 +84,7 @@ int run(Options& options) {
 void add_eval(Parser& parser) {
   auto options = std::make_shared<Options>();
   Command command = parser.add(
-      "eval",
-      "Compute accuracy, or squared and absolute error, or the metrics asked for, on data (its "
-      "validation part if it has one)",
+      "eval", "Compute metrics on data, on its validation part if it has one",
       "  ondine eval trained.onnx --data /usr/share/datasets/fashion-mnist\n"
       "  ondine eval train.onnx --checkpoint run.ckpt --data x_test.npy "
       "y_test.npy --label y\n"
