@@ -1,6 +1,7 @@
 """finetune() and new_network()."""
 
 import inspect
+import pathlib
 
 import numpy as np
 import ondine_train as ondine
@@ -136,3 +137,15 @@ def test_new_networks_are_a_function_of_data_and_seed(rows, table):
     prices = ondine.load(ondine.new_network(table, target="price", drop="species", seed=1))
     assert prices.inputs[0].dims == (-1, 2)
     assert ondine.finetune(first, rows, epochs=1).report["network"] == ""
+
+
+def test_the_quick_start_of_the_page_runs(table, tmp_path, monkeypatch):
+    page = (pathlib.Path(__file__).parents[3] / "docs" / "python.md").read_text()
+    block = next(part for part in page.split("```python\n")[1:] if "finetune(" in part)
+    code = block.split("```")[0]
+    monkeypatch.chdir(tmp_path)
+    flowers = [",".join(line.split(",")[:3]) for line in table.read_text().splitlines()]
+    (tmp_path / "flowers.csv").write_text("\n".join(flowers) + "\n")
+    (tmp_path / "net.onnx").write_bytes(ondine.new_network("flowers.csv"))
+    exec(code, {})
+    assert ondine.load("tuned.onnx").classes == ["a", "b", "c"]
