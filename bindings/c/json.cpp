@@ -87,6 +87,78 @@ Json epoch(const EpochReport& report) {
   return result;
 }
 
+Json prepared(const PrepareReport& report) {
+  Json parameters = Json::array();
+  for (const ParameterInfo& info : report.parameters) {
+    parameters.push_back({{"name", info.name},
+                          {"dims", dims(info.shape)},
+                          {"trained", info.trained},
+                          {"reason", info.reason}});
+  }
+  Json quantized = Json::array();
+  for (const QuantizedWeight& one : report.quantized) {
+    quantized.push_back({{"name", one.name},
+                         {"bytes_before", one.bytes_before},
+                         {"bytes_after", one.bytes_after},
+                         {"error", number(one.error)}});
+  }
+  return {{"loss", report.loss},
+          {"prediction", report.prediction},
+          {"prediction_reason", report.prediction_reason},
+          {"trained", report.trained},
+          {"frozen", report.frozen},
+          {"parameters", std::move(parameters)},
+          {"masters", report.masters},
+          {"loss_scale_reason", report.loss_scale_reason},
+          {"head", report.head},
+          {"cut", report.cut},
+          {"init_reason", report.init_reason},
+          {"quantized", std::move(quantized)},
+          {"quantized_layers", report.quantized_layers},
+          {"schedule", report.schedule},
+          {"notes", report.notes},
+          {"warnings", report.warnings}};
+}
+
+Json fitted(const FitReport& report) {
+  Json result{{"reason", word(report.reason)},
+              {"epochs", report.epochs},
+              {"already_finished", report.already_finished},
+              {"best_epoch", report.best_epoch},
+              {"best_step", report.best_step}};
+  result["best_value"] = number(report.best_value);
+  result["restored_best"] = report.restored_best;
+  result["last"] = report.last ? epoch(*report.last) : Json();
+  result["record_note"] = report.record_note;
+  result["folds"] = Json::array();
+  for (const FoldReport& one : report.folds) {
+    result["folds"].push_back({{"training_rows", one.training_rows},
+                               {"rows", one.rows},
+                               {"epochs", one.epochs},
+                               {"best_epoch", one.best_epoch},
+                               {"metrics", metrics(one.metrics)}});
+  }
+  result["fold_mean"] = metrics(report.fold_mean);
+  result["fold_deviation"] = metrics(report.fold_deviation);
+  return result;
+}
+
+Json evaluated(const Evaluation& evaluation) {
+  Json worst = Json::array();
+  for (const WrongPrediction& one : evaluation.worst) {
+    worst.push_back({{"row", one.row},
+                     {"label", one.label},
+                     {"predicted", one.predicted},
+                     {"label_probability", number(one.label_probability)},
+                     {"predicted_probability", number(one.predicted_probability)}});
+  }
+  Json result{{"metrics", metrics(evaluation.metrics)}, {"rows", evaluation.rows}};
+  result["note"] = evaluation.note;
+  result["confusion"] = confusion(evaluation.confusion);
+  result["worst"] = std::move(worst);
+  return result;
+}
+
 }  // namespace
 
 std::string model_json(const Model& model) {
@@ -118,38 +190,7 @@ std::string model_json(const Model& model) {
   return text_of(result);
 }
 
-std::string prepare_json(const PrepareReport& report) {
-  Json parameters = Json::array();
-  for (const ParameterInfo& info : report.parameters) {
-    parameters.push_back({{"name", info.name},
-                          {"dims", dims(info.shape)},
-                          {"trained", info.trained},
-                          {"reason", info.reason}});
-  }
-  Json quantized = Json::array();
-  for (const QuantizedWeight& one : report.quantized) {
-    quantized.push_back({{"name", one.name},
-                         {"bytes_before", one.bytes_before},
-                         {"bytes_after", one.bytes_after},
-                         {"error", number(one.error)}});
-  }
-  return text_of({{"loss", report.loss},
-                  {"prediction", report.prediction},
-                  {"prediction_reason", report.prediction_reason},
-                  {"trained", report.trained},
-                  {"frozen", report.frozen},
-                  {"parameters", std::move(parameters)},
-                  {"masters", report.masters},
-                  {"loss_scale_reason", report.loss_scale_reason},
-                  {"head", report.head},
-                  {"cut", report.cut},
-                  {"init_reason", report.init_reason},
-                  {"quantized", std::move(quantized)},
-                  {"quantized_layers", report.quantized_layers},
-                  {"schedule", report.schedule},
-                  {"notes", report.notes},
-                  {"warnings", report.warnings}});
-}
+std::string prepare_json(const PrepareReport& report) { return text_of(prepared(report)); }
 
 std::string restore_json(const RestoreReport& report) {
   Json properties = Json::object();
@@ -214,43 +255,22 @@ std::string step_json(const StepReport& report) {
 
 std::string epoch_json(const EpochReport& report) { return text_of(epoch(report)); }
 
-std::string fit_json(const FitReport& report) {
-  Json result{{"reason", word(report.reason)},
-              {"epochs", report.epochs},
-              {"already_finished", report.already_finished},
-              {"best_epoch", report.best_epoch},
-              {"best_step", report.best_step}};
-  result["best_value"] = number(report.best_value);
-  result["restored_best"] = report.restored_best;
-  result["last"] = report.last ? epoch(*report.last) : Json();
-  result["record_note"] = report.record_note;
-  result["folds"] = Json::array();
-  for (const FoldReport& one : report.folds) {
-    result["folds"].push_back({{"training_rows", one.training_rows},
-                               {"rows", one.rows},
-                               {"epochs", one.epochs},
-                               {"best_epoch", one.best_epoch},
-                               {"metrics", metrics(one.metrics)}});
-  }
-  result["fold_mean"] = metrics(report.fold_mean);
-  result["fold_deviation"] = metrics(report.fold_deviation);
-  return text_of(result);
-}
+std::string fit_json(const FitReport& report) { return text_of(fitted(report)); }
 
-std::string evaluation_json(const Evaluation& evaluation) {
-  Json worst = Json::array();
-  for (const WrongPrediction& one : evaluation.worst) {
-    worst.push_back({{"row", one.row},
-                     {"label", one.label},
-                     {"predicted", one.predicted},
-                     {"label_probability", number(one.label_probability)},
-                     {"predicted_probability", number(one.predicted_probability)}});
-  }
-  Json result{{"metrics", metrics(evaluation.metrics)}, {"rows", evaluation.rows}};
-  result["note"] = evaluation.note;
-  result["confusion"] = confusion(evaluation.confusion);
-  result["worst"] = std::move(worst);
-  return text_of(result);
+std::string evaluation_json(const Evaluation& evaluation) { return text_of(evaluated(evaluation)); }
+
+std::string finetune_json(const FinetuneReport& report) {
+  return text_of({{"assumed", report.assumed},
+                  {"notes", report.notes},
+                  {"network", report.network},
+                  {"prepared", prepared(report.prepared)},
+                  {"fit", fitted(report.fit)},
+                  {"training_rows", report.training_rows},
+                  {"validation_rows", report.validation_rows},
+                  {"evaluation", evaluated(report.evaluation)},
+                  {"refit_rows", report.refit_rows},
+                  {"metric", report.metric},
+                  {"output", report.output.string()}});
 }
 
 }  // namespace ondine::c

@@ -1,5 +1,5 @@
-/* Data sets, the training loop and evaluation in C. Included by <ondine/c.h>, which states what
-   holds for all functions. */
+/* Data sets, the training loop, evaluation and fine-tuning in C. Included by <ondine/c.h>, which
+   states what holds for all functions. */
 #ifndef ONDINE_C_TRAINER_H
 #define ONDINE_C_TRAINER_H
 
@@ -120,6 +120,45 @@ ONDINE_C_API void ondine_trainer_free(ondine_trainer* trainer);
    evaluate. */
 ONDINE_C_API ondine_error* ondine_evaluate(const ondine_model* model, const ondine_dataset* dataset,
                                            const ondine_option* options, char** json);
+
+/* ---- fine-tuning ---- */
+
+/* What ondine_finetune works with. Members may be NULL or 0 where there is nothing to say. */
+typedef struct ondine_finetune_run {
+  /* The inference model, one of these: a file, the bytes of one, or a loaded model with its present
+     weights. None: a new network for the data. */
+  const char* file;
+  const void* bytes;
+  size_t size;
+  const ondine_model* model;
+  /* The data, one of these: files and folders, which are read as the model takes them, or a data
+     set. */
+  const char* const* places;
+  const ondine_dataset* dataset;
+  /* Validation data, one of these. None: a part of the data. */
+  const char* const* validation_places;
+  const ondine_dataset* validation;
+  const char* output;                /* file of the tuned inference model to write */
+  const ondine_option* options;      /* group finetune */
+  const ondine_option* data_options; /* group data, for places */
+  const ondine_option* load;         /* group load */
+  ondine_text_callback on_assumed;   /* before training, with each line of what was assumed */
+  ondine_report_callback on_step;    /* step report; not 0 ends the run */
+  ondine_report_callback on_epoch;   /* epoch report; not 0 ends the run after the next step */
+  void* user;                        /* of the callbacks */
+} ondine_finetune_run;
+
+/* From a model and data to a tuned model (docs/finetune.md): looks at both, prepares, trains,
+   evaluates and writes. A run that a callback ends writes no output. `model`, which may be NULL:
+   the tuned model with its training information. `report` may be NULL: JSON, finetune report. */
+ONDINE_C_API ondine_error* ondine_finetune(const ondine_finetune_run* run, ondine_model** model,
+                                           char** report);
+/* A small network for the training part of the data, with initial weights: the bytes of an .onnx
+   file. `kind`: mlp, cnn, unet, text or audio; NULL: that which fits the data. `options`: group
+   network. `description`, which may be NULL: a line about the network. */
+ONDINE_C_API ondine_error* ondine_new_network(const char* kind, const ondine_dataset* dataset,
+                                              const ondine_option* options, void** bytes,
+                                              size_t* size, char** description);
 
 #ifdef __cplusplus
 }

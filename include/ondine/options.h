@@ -1,6 +1,6 @@
-// Options by name. One table holds every option of loading, data, prepare, training and evaluation:
-// the command line, job files, completion, manual pages, tables of the docs and bindings to other
-// languages read it.
+// Options by name. One table holds every option of loading, data, networks, prepare, training,
+// finetune and evaluation: the command line, job files, completion, manual pages, tables of the
+// docs and bindings to other languages read it.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,9 @@
 #include <ondine/error.h>
 #include <ondine/export.h>
 #include <ondine/federated.h>
+#include <ondine/finetune.h>
 #include <ondine/model.h>
+#include <ondine/networks.h>
 #include <ondine/prepare.h>
 #include <ondine/table.h>
 #include <ondine/trainer.h>
@@ -43,11 +45,16 @@ enum class OptionGroup : std::uint8_t {
   evaluate,  // EvaluateOptions
   export_,   // ExportOptions; its name is "export"
   federate,  // FederatedOptions
+  network,   // NetworkOptions
+  // FinetuneOptions, but for those of data and loading, which have groups of their own. Many rows
+  // are those of prepare and train; their defaults are empty where finetune() chooses.
+  finetune,
 };
 ONDINE_API const char* to_string(OptionGroup group) noexcept;
 inline constexpr OptionGroup option_groups[] = {
-    OptionGroup::load,  OptionGroup::data,     OptionGroup::table,   OptionGroup::prepare,
-    OptionGroup::train, OptionGroup::evaluate, OptionGroup::export_, OptionGroup::federate};
+    OptionGroup::load,    OptionGroup::data,     OptionGroup::table,   OptionGroup::prepare,
+    OptionGroup::train,   OptionGroup::evaluate, OptionGroup::export_, OptionGroup::federate,
+    OptionGroup::network, OptionGroup::finetune};
 
 // Another option that must be given, or have one of these values.
 struct OptionCondition {
@@ -134,6 +141,12 @@ ONDINE_API FederatedOptions federated_options(const OptionValues& values,
                                               OptionSpelling spelling = OptionSpelling::name);
 ONDINE_API DatasetOptions dataset_options(const OptionValues& values,
                                           OptionSpelling spelling = OptionSpelling::name);
+ONDINE_API NetworkOptions network_options(const OptionValues& values,
+                                          OptionSpelling spelling = OptionSpelling::name);
+// A member of the first group of FinetuneOptions is set where a value says it. A name in "map" ends
+// at the first '='.
+ONDINE_API FinetuneOptions finetune_options(const OptionValues& values,
+                                            OptionSpelling spelling = OptionSpelling::name);
 // As `model` takes data (recorded_options), but for what the values say. Error(mismatch) for values
 // that contradict the model.
 ONDINE_API DatasetOptions dataset_options(const OptionValues& values, const Model& model,

@@ -133,6 +133,10 @@ constexpr ondine_option trained[][3] = {{{"epochs", "2"}, {"batch-size", "2"}, {
                                         {{"validation-split", "0.5"}, {nullptr, nullptr}},
                                         {{"epochs", "0"}, {nullptr, nullptr}},
                                         {{nullptr, nullptr}}};
+constexpr ondine_option tuned[][3] = {{{"epochs", "1"}, {"refit", "never"}, {nullptr, nullptr}},
+                                      {{"epochs", "2"}, {"lora", "1"}, {nullptr, nullptr}},
+                                      {{"epochs", "1"}, {"folds", "2"}, {nullptr, nullptr}},
+                                      {{"warmup", "0.5"}, {nullptr, nullptr}}};
 
 alignas(16) constexpr std::array<std::uint8_t, 256> memory{};
 
@@ -292,6 +296,40 @@ void use_trainer(World& world) {
   }
 }
 
+void tune(World& world) {
+  const auto& bytes = world->pick(networks());
+  auto* const data = world.any<ondine_dataset>(dataset);
+  if (world->once_in(4)) {
+    void* made = nullptr;
+    std::size_t size = 0;
+    const char* const kind = world->once_in(2) ? "mlp" : nullptr;
+    if (world.good(ondine_new_network(kind, data, nullptr, &made, &size, nullptr)) !=
+        (made != nullptr)) {
+      throw test::Fault("an error and a network, or neither");
+    }
+    ondine_free(made);
+    return;
+  }
+  ondine_finetune_run run{};
+  if (world->once_in(2)) {
+    run.bytes = bytes.data();
+    run.size = bytes.size();
+  }
+  if (world->once_in(4)) run.model = world.any<ondine_model>(model);
+  if (world->once_in(4)) run.validation = world.any<ondine_dataset>(dataset);
+  run.dataset = data;
+  run.options = tuned[world->below(std::size(tuned))];
+  if (world->once_in(4)) {
+    run.on_epoch = [](void* user, const char*) {
+      ondine_dataset_free(static_cast<ondine_dataset*>(user));
+      return 1;
+    };
+    run.user = data;
+  }
+  make<ondine_model>(world, model,
+                     [&](ondine_model** to) { return ondine_finetune(&run, to, nullptr); });
+}
+
 void use_values(World& world) {
   auto* const list = world.any<ondine_values>(values);
   auto* const one = world.any<ondine_value>(value);
@@ -331,7 +369,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     for (int calls = 0; calls < 300 && !world->empty(); ++calls) {
       constexpr void (*all[])(World&) = {
           make_tensor, make_feed, make_feed, make_model,  call_model, call_model, change_model,
-          describe,    use_data,  use_data,  use_trainer, use_values, use_values};
+          describe,    use_data,  use_data,  use_trainer, use_values, use_values, tune};
       if (world->once_in(24)) {
         world.free_any();
       } else {

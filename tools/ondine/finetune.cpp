@@ -1,7 +1,6 @@
 #include <ondine/finetune.h>
 
 #include <iostream>
-#include <map>
 #include <memory>
 #include <sstream>
 
@@ -9,7 +8,7 @@
 
 #include "ondine/command.h"
 #include "ondine/common.h"
-#include "ondine/data_choices.h"
+#include "ondine/train/data_options.h"
 #include "ondine/train/folds.h"
 #include "ondine/train/interrupt.h"
 #include "ondine/train/progress.h"
@@ -22,78 +21,24 @@ struct Options {
   std::string output;
   DataOptions data;
   std::vector<std::string> validation_data;
-  std::optional<float> validation_split;
-  OptionValues preprocess;
-  OptionValues training;  // of the table
+  OptionValues values;  // of the table
   bool quiet = false;
-  FinetuneOptions tune;
+  LoadOptions load;
 };
 
-void add_choices(Command command, Options& options) {
-  FinetuneOptions& tune = options.tune;
-  const std::map<std::string, HeadChoice> heads{
-      {"auto", HeadChoice::automatic}, {"keep", HeadChoice::keep}, {"new", HeadChoice::replace}};
-  command.choice("--head", &tune.head, heads,
-                 "The network's last layer: auto (the default) replaces it where it does not fit "
-                 "the targets, keep, or new");
-  add_target_kind(command, tune.targets);
-  const std::map<std::string, std::optional<NetworkKind>> networks{{"mlp", NetworkKind::mlp},
-                                                                   {"cnn", NetworkKind::cnn},
-                                                                   {"unet", NetworkKind::unet},
-                                                                   {"text", NetworkKind::text},
-                                                                   {"audio", NetworkKind::audio}};
-  command.choice("--network", &tune.network, networks,
-                 "Without MODEL: kind of the new network; the data decide if absent");
-  const std::map<std::string, std::optional<bool>> refits{
-      {"auto", {}}, {"always", true}, {"never", false}};
-  command.choice("--refit", &tune.refit, refits,
-                 "After evaluation, train once more on all rows, validation rows included: "
-                 "auto (the default: with few rows), always, or never");
-  command.table(OptionGroup::prepare, options.preprocess, {"preprocess"});
-  command.option("--epochs", &tune.epochs, "Passes over the data at most").positive();
-  command.option("--batch-size", &tune.batch_size, "Rows per step").positive();
-  command.option("--learning-rate", &tune.learning_rate, "Learning rate");
-  command.option("--patience", &tune.patience,
-                 "Stop after this many epochs without improvement; 0: never");
-  Option data = command.option("--validation-data", &options.validation_data,
-                               "Folder or files to evaluate on");
-  command
-      .option("--validation-split", &options.validation_split,
-              "Fraction of the training rows to evaluate on instead")
-      .excludes(data);
-}
-
-void add_running(Command command, Options& options) {
-  FinetuneOptions& tune = options.tune;
-  command.table(OptionGroup::train, options.training,
-                {"augment", "map", "metrics", "max-time", "folds", "eval-every", "checkpoint",
-                 "resume", "overwrite", "log-dir", "report"});
-  command.find("--folds")
-      .excludes(command.find("--validation-data"))
-      .excludes(command.find("--validation-split"));
-  command.option("--freeze", &tune.prepare.freeze,
-                 "Do not train parameters that match this pattern");
-  command.option("--last-layers", &tune.prepare.last_layers, "Train only the last N layers");
-  command.option("--quiet", &options.quiet, "Print errors and warnings only");
-  add_load_options(command, tune.load);
-  add_seed(command, tune.load);
+void add_validation(Command command, Options& options) {
+  const Option data = command.option("--validation-data", &options.validation_data,
+                                     "Folder or files to evaluate on");
+  command.find("--validation-split").excludes(data);
+  command.find("--folds").excludes(data);
 }
 
 FinetuneOptions completed(const Options& options) {
-  FinetuneOptions tune = options.tune;
+  FinetuneOptions tune = finetune_options(options.values, OptionSpelling::dashes);
   tune.output = options.output;
   tune.data = plain_dataset_options(options.data);
   if (!options.validation_data.empty()) tune.validation = to_paths(options.validation_data);
-  if (options.validation_split) {
-    tune.validation_split = static_cast<double>(*options.validation_split);
-  }
-  if (!options.preprocess.empty()) {
-    tune.preprocess.emplace();
-    for (const auto& [name, text] : options.preprocess) {
-      tune.preprocess->push_back(preprocess_from_text(text, OptionSpelling::dashes));
-    }
-  }
-  tune.trainer = trainer_options(options.training, {}, OptionSpelling::dashes);
+  tune.load = options.load;
   return tune;
 }
 
@@ -129,7 +74,7 @@ int interrupted(const TrainerOptions& trainer) {
 
 int run(const Options& options) {
   if (options.data.data.empty()) throw WrongUsage("finetune needs --data");
-  note_precision(options.tune.load);
+  note_precision(options.load);
   FinetuneOptions tune = completed(options);
   Progress progress(options.quiet);
   watch(tune, progress);
@@ -164,10 +109,13 @@ void add_finetune(Parser& parser) {
   command.option("MODEL", &options->model,
                  "Inference model; if absent a new network (see the command new)");
   options->data.cache_bytes = {};
-  add_data_options(command, options->data, options->tune.load.deadline);
+  add_data_options(command, options->data, options->load.deadline);
   command.option("-o,--output", &options->output, "Tuned inference model to write").required();
-  add_choices(command, *options);
-  add_running(command, *options);
+  command.table(OptionGroup::finetune, options->values);
+  add_validation(command, *options);
+  command.option("--quiet", &options->quiet, "Print errors and warnings only");
+  add_load_options(command, options->load);
+  add_seed(command, options->load);
   command.takes_job_file("finetune");
   command.runs([options] { return run(*options); });
 }

@@ -1,5 +1,4 @@
 #include <iostream>
-#include <map>
 #include <memory>
 #include <ostream>
 
@@ -9,7 +8,7 @@
 
 #include "ondine/command.h"
 #include "ondine/common.h"
-#include "ondine/data_choices.h"
+#include "ondine/train/data_options.h"
 
 namespace ondine::cli {
 namespace {
@@ -18,8 +17,8 @@ struct Options {
   std::string kind;
   std::string output;
   DataOptions data;
-  LoadOptions load;  // its deadline
-  NetworkOptions network;
+  LoadOptions load;      // its deadline
+  OptionValues network;  // of the table, but for those of data
 };
 
 int run(const Options& options) {
@@ -28,11 +27,11 @@ int run(const Options& options) {
   const DatasetOptions reading = plain_dataset_options(options.data);
   const Dataset data = Dataset::open(to_paths(options.data.data), reading);
   print_skipped(data);
-  NetworkOptions network = options.network;
-  network.target = reading.target;
-  network.image_size = reading.image_size;
-  network.text_length = reading.text.length;
-  network.seconds = reading.audio.seconds;
+  OptionValues values = options.network;
+  for (const auto& one : options.data.values) {
+    if (find_option(OptionGroup::network, one.first) != nullptr) values.push_back(one);
+  }
+  const NetworkOptions network = network_options(values, OptionSpelling::dashes);
   const NewNetwork made = new_network(kind, data, network);
   replace_file(options.output, [&](std::ostream& out) {
     out.write(reinterpret_cast<const char*>(made.model.data()),
@@ -52,8 +51,7 @@ void add_new(Parser& parser) {
                  "  ondine new mlp --data table.csv --target price -o net.onnx --seed 1\n");
   command.option("KIND", &options->kind, "mlp, cnn, unet, text or audio").required();
   add_data_options(command, options->data, options->load.deadline);
-  add_target_kind(command, options->network.targets);
-  command.option("--seed", &options->network.seed, "Seed of the weights");
+  command.table(OptionGroup::network, options->network, {"targets", "seed"});
   command.option("-o,--output", &options->output, "Inference model to write").required();
   add_deadline(command, options->load);
   command.runs([options] { return run(*options); });

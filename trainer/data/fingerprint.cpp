@@ -60,8 +60,9 @@ std::string fingerprint(const Dataset& data) {
     hasher.add(to_string(column->port().dtype));
     const std::uint64_t samples = std::min(rows, most_rows);
     for (std::uint64_t i = 0; i < samples; ++i) {
-      const std::uint64_t row = i * rows / samples;
-      add_row(hasher, *column, part.stored(row));
+      const std::uint64_t row = part.stored(i * rows / samples);
+      // Other columns may have fewer rows than those that are learned from.
+      if (row < column->rows()) add_row(hasher, *column, row);
     }
   }
   return hasher.finish();

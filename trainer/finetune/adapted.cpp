@@ -195,6 +195,7 @@ class Adapter {
     }
     prepare_.optimizer = adapted_.optimizer;
     if (rate.body == 1 || !options_->prepare.rate_groups.empty()) return;
+    adapted_.body_rate = cat("all but the head at ", rate.body, " of the learning rate");
     prepare_.rate_groups.push_back({"*", static_cast<float>(rate.body)});
     for (const std::string& name : adapted_.report.trained) {
       if (!name.starts_with("head.weight") && !name.starts_with("head.bias")) continue;

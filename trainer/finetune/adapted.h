@@ -21,6 +21,7 @@ struct Adapted {
   std::string scaling;
   Optimizer optimizer;
   std::string rate;
+  std::string body_rate;  // of all but the head
 };
 
 // Error(mismatch) where no choice fits.

@@ -5,6 +5,8 @@
 #include <bit>
 
 #include "core/message.h"
+#include "graph/training/prepare/losses/kinds.h"
+#include "trainer/fit/prediction.h"
 
 namespace ondine::tune {
 
@@ -44,7 +46,7 @@ Rate rate_for(bool is_trained, bool has_new_head, std::uint64_t trained_numbers)
   constexpr std::uint64_t few = 10000;
   if (!is_trained && trained_numbers < few) return {0.005, 1, "0.005 (few untrained weights)"};
   if (!is_trained) return {0.002, 1, "0.002 (untrained weights)"};
-  if (has_new_head) return {0.002, 0.1, "0.002 (a new head; trained weights at a tenth of it)"};
+  if (has_new_head) return {0.002, 0.1, "0.002 (a new head)"};
   return {0.0003, 1, "0.0003 (trained weights)"};
 }
 
@@ -87,6 +89,14 @@ void check_options(const FinetuneOptions& options) {
   refuse(options.trainer.seed != fit.seed, "trainer.seed", "load.seed");
   refuse(options.trainer.algorithm != 0, "trainer.algorithm", "nothing: there is one algorithm");
   const bool has_validation = !std::holds_alternative<std::monostate>(options.validation.value);
+  if (options.loss && fit::has_no_score(graph::name_of(*options.loss))) {
+    fail(ErrorCode::mismatch, "finetune cannot evaluate a network with the loss ",
+         graph::name_of(*options.loss), "; train it with prepare and Trainer");
+  }
+  if (options.patience == 0U && options.trainer.early_stopping) {
+    fail(ErrorCode::mismatch,
+         "trainer.early_stopping has no effect with patience 0, which trains all epochs");
+  }
   if (options.validation_split && has_validation) {
     fail(ErrorCode::mismatch, "a validation split and validation data exclude each other");
   }

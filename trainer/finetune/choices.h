@@ -31,7 +31,7 @@ bool refits(std::uint64_t rows, const TargetFacts& target);
 struct Rate {
   double rate = 0;
   double body = 1;        // factor of all but the head
-  const char* text = "";  // of both, for people
+  const char* text = "";  // of the rate, for people
 };
 Rate rate_for(bool is_trained, bool has_new_head, std::uint64_t trained_numbers);
 float& learning_rate_of(Optimizer& optimizer);

@@ -111,6 +111,7 @@ class Run {
     std::string text;
     if (!options_->optimizer) text = tune::name_of(adapted.optimizer);
     if (!adapted.rate.empty()) text += " at " + adapted.rate;
+    text = joined(std::move(text), adapted.body_rate);
     if (!options_->schedule && !options_->prepare.schedule) {
       text = joined(std::move(text), cat("schedule ", fit::name_of(trainer_.schedule)));
     }

@@ -1,6 +1,9 @@
 // The rows of each group.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "trainer/options/rows.h"
 
 namespace ondine::options {
@@ -22,6 +25,19 @@ struct TrainTarget {
   TrainerOptions options;
   std::span<const PortInfo> inputs = {};
 };
+struct NetworkTarget {
+  std::optional<TargetKind> targets = {};
+  // Rows of these groups set them.
+  DataTarget data = {};
+  LoadOptions load = {};
+};
+struct FinetuneTarget {
+  FinetuneOptions options;
+  // Rows of these groups set them.
+  NetworkTarget network = {};
+  PrepareTarget prepare = {};
+  TrainTarget train = {};
+};
 struct EvaluateTarget {
   EvaluateOptions options;
   std::span<const PortInfo> inputs = {};
@@ -35,6 +51,13 @@ const Rows<TrainTarget>& train_rows();
 const Rows<EvaluateTarget>& evaluate_rows();
 const Rows<ExportOptions>& export_rows();
 const Rows<FederatedOptions>& federate_rows();
+const Rows<NetworkTarget>& network_rows();
+const Rows<FinetuneTarget>& finetune_rows();
+
+NetworkOptions finished(const NetworkTarget& target);
+// What `values` have, of that which finetune() otherwise decides, goes where it says so.
+FinetuneOptions finished(FinetuneTarget target, const OptionValues& values,
+                         OptionSpelling spelling);
 
 // "NAME,NAME,..." of each text, apart.
 std::vector<std::string> names_in(const Given& given);

@@ -1,4 +1,5 @@
 // The loss, and options that only some losses read.
+#include <ondine/error.h>
 #include <ondine/losses.h>
 
 #include "trainer/options/parse.h"
@@ -19,6 +20,12 @@ std::vector<std::pair<std::string, Loss>> choices() {
 constexpr const char* cross_entropy = "softmax-cross-entropy";
 
 void set_class_weights(PrepareTarget& to, const Given& given) {
+  if (given.text() == "balanced") {
+    throw Error(ErrorCode::invalid_option,
+                given.option() +
+                    " balanced is for the command prepare, which computes the weights "
+                    "from --data; give a number for each class");
+  }
   for (const std::string& part : split(given.text(), ',')) {
     const auto weight = number(part);
     if (!weight)

@@ -77,9 +77,13 @@ const char* to_string(OptionGroup group) noexcept {
     case OptionGroup::export_:
       return "export";
     case OptionGroup::federate:
+      return "federate";
+    case OptionGroup::network:
+      return "network";
+    case OptionGroup::finetune:
       break;
   }
-  return "federate";
+  return "finetune";
 }
 
 std::span<const OptionInfo> option_table(OptionGroup group) {
@@ -99,9 +103,13 @@ std::span<const OptionInfo> option_table(OptionGroup group) {
     case OptionGroup::export_:
       return infos_of(options::export_rows());
     case OptionGroup::federate:
+      return infos_of(options::federate_rows());
+    case OptionGroup::network:
+      return infos_of(options::network_rows());
+    case OptionGroup::finetune:
       break;
   }
-  return infos_of(options::federate_rows());
+  return infos_of(options::finetune_rows());
 }
 
 const OptionInfo* find_option(OptionGroup group, std::string_view name) noexcept {
@@ -167,6 +175,18 @@ FederatedOptions federated_options(const OptionValues& values, OptionSpelling sp
   FederatedOptions result;
   apply(options::federate_rows(), result, values, spelling);
   return result;
+}
+
+NetworkOptions network_options(const OptionValues& values, OptionSpelling spelling) {
+  options::NetworkTarget target;
+  apply(options::network_rows(), target, values, spelling);
+  return options::finished(target);
+}
+
+FinetuneOptions finetune_options(const OptionValues& values, OptionSpelling spelling) {
+  options::FinetuneTarget target;
+  apply(options::finetune_rows(), target, values, spelling);
+  return options::finished(std::move(target), values, spelling);
 }
 
 DatasetOptions dataset_options(const OptionValues& values, OptionSpelling spelling) {

@@ -3,9 +3,13 @@
 
 #include <algorithm>
 #include <functional>
+#include <initializer_list>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
+
+#include <ondine/error.h>
 
 #include "trainer/options/given.h"
 
@@ -73,6 +77,16 @@ struct Row {
     for (std::string& one : options) info.applies.push_back({std::move(one)});
     return *this;
   }
+  // Another help, for a row of another group that means a little more or less here.
+  Row& says(std::string help) {
+    info.help = std::move(help);
+    return *this;
+  }
+  // The option always has an effect here.
+  Row& always() {
+    info.applies.clear();
+    return *this;
+  }
   Row& excludes(std::string option) {
     info.excludes.push_back(std::move(option));
     return *this;
@@ -84,7 +98,8 @@ class Rows {
  public:
   explicit Rows(OptionGroup group) : group_(group) {}
 
-  // Options that follow stand under it in the help.
+  // Options that follow stand under it in the help; rows of other groups stay under their own where
+  // it is empty.
   void heading(std::string text) { heading_ = std::move(text); }
 
   template <class Set>  // set(target, bool)
@@ -137,7 +152,37 @@ class Rows {
     return row;
   }
 
+  // A row of another group, which sets part(target).
+  template <class Other, class Part>
+  Row<Target>& take(const Rows<Other>& from, std::string_view name, Part part) {
+    const Row<Other>& row = from.at(name);
+    rows_.push_back({row.info, [set = row.set, part](Target& to, const Given& given) {
+                       set(part(to), given);
+                     }});
+    rows_.back().info.group = group_;
+    if (!heading_.empty()) rows_.back().info.heading = heading_;
+    return rows_.back();
+  }
+  template <class Other, class Part>
+  void take(const Rows<Other>& from, std::initializer_list<std::string_view> names, Part part) {
+    for (const std::string_view name : names) take(from, name, part);
+  }
+  // After rows were taken: what they exclude are options of this group alone.
+  void forget_others() {
+    for (Row<Target>& row : rows_) {
+      std::erase_if(row.info.excludes, [this](const std::string& name) { return !has(name); });
+    }
+  }
+
   const std::vector<Row<Target>>& all() const noexcept { return rows_; }
+  const Row<Target>& at(std::string_view name) const {
+    const auto row = find(name);
+    if (row == rows_.end()) {
+      throw Error(ErrorCode::internal, "there is no row " + std::string(name));
+    }
+    return *row;
+  }
+  bool has(std::string_view name) const { return find(name) != rows_.end(); }
   std::vector<OptionInfo> infos() const {
     std::vector<OptionInfo> result;
     for (const Row<Target>& row : rows_) result.push_back(row.info);
@@ -145,6 +190,11 @@ class Rows {
   }
 
  private:
+  auto find(std::string_view name) const {
+    return std::find_if(rows_.begin(), rows_.end(),
+                        [name](const Row<Target>& row) { return row.info.name == name; });
+  }
+
   Row<Target>& add(std::string name, OptionKind kind, std::string value, std::string help,
                    std::function<void(Target&, const Given&)> set) {
     Row<Target> row;

@@ -27,6 +27,7 @@ from .errors import (
 from .model import Model, Port, check, load, prepare
 from .options import table as options
 from .trainer import History, Trainer, evaluate, has_checkpoint
+from .tuning import FinetuneReport, finetune, new_network
 
 __version__: str = _version()
 
@@ -36,6 +37,7 @@ __all__ = [
     "Dataset",
     "Error",
     "ExistsError",
+    "FinetuneReport",
     "History",
     "InternalError",
     "InvalidModelError",
@@ -52,8 +54,10 @@ __all__ = [
     "check",
     "errors",
     "evaluate",
+    "finetune",
     "has_checkpoint",
     "load",
+    "new_network",
     "options",
     "prepare",
 ]

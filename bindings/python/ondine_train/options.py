@@ -17,7 +17,7 @@ _TABLE: dict[str, list[dict[str, Any]]] = json.loads(_ondine.options_json())
 
 
 def table(group: str) -> list[dict[str, Any]]:
-    """The options of a group: load, data, prepare, train, evaluate or export."""
+    """The options of a group: load, data, prepare, train, finetune, network, evaluate, export, ..."""
     return list(_TABLE[group])
 
 
@@ -50,14 +50,14 @@ def names(group: str) -> set[str]:
     return known
 
 
-def divide(options: dict[str, Any], first: str, second: str) -> tuple[list[tuple[str, str]], ...]:
-    """Options of two groups apart; what neither has goes to the first, which refuses it."""
-    of_second = names(second) - names(first)
-    pairs = to_pairs(options)
-    return (
-        [pair for pair in pairs if pair[0] not in of_second],
-        [pair for pair in pairs if pair[0] in of_second],
-    )
+def divide(options: dict[str, Any], first: str, *others: str) -> tuple[list[tuple[str, str]], ...]:
+    """Options of groups apart; what none has goes to the first, which refuses it."""
+    parts: dict[str, list[tuple[str, str]]] = {group: [] for group in (first, *others)}
+    known = {group: names(group) for group in parts}
+    for pair in to_pairs(options):
+        owner = next((group for group in parts if pair[0] in known[group]), first)
+        parts[owner].append(pair)
+    return tuple(parts.values())
 
 
 def invalid(message: str) -> Exception:

@@ -7,6 +7,17 @@ Raised& raised_by_source() {
   return raised;
 }
 
+int tell(Raised& raised, nb::handle call, const char* report) {
+  bool goes_on = true;
+  const bool good = raised.guard([&] {
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+    if (call.is_none()) return;
+    const nb::object answer = call(nb::str(report));
+    goes_on = answer.ptr() != Py_False;
+  });
+  return good && goes_on ? 0 : 1;
+}
+
 void check(ondine_error* error) {
   if (error == nullptr) return;
   if (raised_by_source().is_set()) {

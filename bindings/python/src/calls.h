@@ -56,6 +56,7 @@ class Owned {
   ~Owned() { Free(handle_); }
   Handle* get() const noexcept { return handle_; }
   void close() noexcept { Free(handle_); }
+  Handle* release() noexcept { return std::exchange(handle_, nullptr); }
 
  private:
   Handle* handle_ = nullptr;
@@ -121,12 +122,35 @@ class Raised {
   std::exception_ptr error_;
 };
 
+// What a callback of Python says to a report: False, or an exception, ends the run. Looks for
+// Ctrl-C too. `call` may be None.
+int tell(Raised& raised, nb::handle call, const char* report);
+
+// A text of a call whose callbacks are Python's. The exception of one takes the place of the
+// result.
+template <class Call>
+std::string text(Raised& raised, Call&& call) {
+  try {
+    std::string result = text(std::forward<Call>(call));
+    raised.rethrow();
+    return result;
+  } catch (nb::python_error&) {
+    raised.rethrow();
+    throw;
+  }
+}
+
 // Of a source of rows, which the library reads on the thread of the call.
 Raised& raised_by_source();
+
+// The handle of a model of Python; NULL for anything else.
+const ondine_model* model_in(nb::handle object);
+nb::object new_model(ondine_model* made);
 
 void bind_model(nb::module_& module);
 void bind_arrow(nb::module_& module);
 void bind_data(nb::module_& module);
 void bind_trainer(nb::module_& module);
+void bind_finetune(nb::module_& module);
 
 }  // namespace ondine::python

@@ -188,6 +188,12 @@ void bind_settings(nb::class_<Model>& model) {
 
 }  // namespace
 
+const ondine_model* model_in(nb::handle object) {
+  return nb::isinstance<Model>(object) ? nb::cast<const Model&>(object).handle.get() : nullptr;
+}
+
+nb::object new_model(ondine_model* made) { return nb::cast(Model(made)); }
+
 void bind_model(nb::module_& module) {
   nb::class_<Model> model(module, "Model");
   module.def("load", load);

@@ -20,30 +20,15 @@ struct Trainer {
     callbacks.push_back(std::make_unique<Callback>(Callback{raised.get(), std::move(call)}));
     return callbacks.back().get();
   }
-  // The exception of a callback takes the place of what the call gives.
   template <class Call>
   std::string call(Call&& call) const {
-    try {
-      std::string result = text(std::forward<Call>(call));
-      raised->rethrow();
-      return result;
-    } catch (nb::python_error&) {
-      raised->rethrow();
-      throw;
-    }
+    return text(*raised, std::forward<Call>(call));
   }
 };
 
-// A report; the callback returns False to end the run.
-int tell(void* user, const char* report) {
+int tell_one(void* user, const char* report) {
   const auto& callback = *static_cast<Callback*>(user);
-  bool goes_on = true;
-  const bool good = callback.raised->guard([&] {
-    if (PyErr_CheckSignals() != 0) throw nb::python_error();
-    const nb::object answer = callback.call(nb::str(report));
-    goes_on = answer.ptr() != Py_False;
-  });
-  return good && goes_on ? 0 : 1;
+  return tell(*callback.raised, callback.call, report);
 }
 
 // A metric is an object with begin(), add(outputs, batch) and value().
@@ -107,10 +92,10 @@ void bind_trainer(nb::module_& module) {
   nb::class_<Trainer> trainer(module, "Trainer", nb::type_slots(slots));
   module.def("make_trainer", make_trainer);
   trainer.def("on_step", [](Trainer& self, nb::object callback) {
-    check(ondine_trainer_on_step(self.handle.get(), tell, self.keep(std::move(callback))));
+    check(ondine_trainer_on_step(self.handle.get(), tell_one, self.keep(std::move(callback))));
   });
   trainer.def("on_epoch", [](Trainer& self, nb::object callback) {
-    check(ondine_trainer_on_epoch(self.handle.get(), tell, self.keep(std::move(callback))));
+    check(ondine_trainer_on_epoch(self.handle.get(), tell_one, self.keep(std::move(callback))));
   });
   trainer.def("add_metric", add_metric);
   trainer.def("resume", [](const Trainer& self) {

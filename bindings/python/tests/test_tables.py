@@ -85,6 +85,19 @@ def test_a_model_takes_the_columns_that_it_learned_from_in_any_order(models):
     assert (model.infer(feeds)["logits"].argmax(axis=1) == label).mean() > 0.9
 
 
+def test_a_table_becomes_a_network_that_takes_its_columns(tmp_path):
+    rng = np.random.default_rng(0)
+    size, kind = rng.normal(size=120), np.array(["a", "b"])[rng.integers(0, 2, 120)]
+    frame = pl.DataFrame({"size": size, "kind": kind, "price": size + 3.0 * (kind == "b")})
+    report = ondine.finetune(None, frame, tmp_path / "price.onnx", drop="kind", epochs=5)
+    assert report.metric == "rmse" and report.rows[0] > report.rows[1] > 0
+    assert ondine.load(tmp_path / "price.onnx").inputs[0].dims == (-1, 1)
+    assert ondine.new_network(frame, drop="kind")
+    with pytest.raises(ondine.Error) as caught:
+        ondine.finetune(None, frame.with_columns(size=pl.lit(None, pl.Float64)), drop="kind")
+    assert "the table" in str(caught.value) and "ondine-" not in str(caught.value)
+
+
 def test_what_no_table_holds_is_refused_by_its_name():
     y = [0, 1]
     for column in (pa.array([[1], [2]]), pa.array([b"a", b"b"]), pa.array([1, 2], pa.date32())):

@@ -177,6 +177,58 @@ TEST_CASE("weights decide on scales and rate") {
       Contains("mean and deviation of each column") && Contains("0.005 (few untrained weights)"));
 }
 
+TEST_CASE(
+    "the rate of trained weights beside a new head is told unless groups of rates are given") {
+  const TemporaryFolder folder;
+  write_classes(folder / "flowers.csv", 60, {"rose", "lily"});
+  FinetuneOptions options;
+  options.epochs = 1;
+  options.head = HeadChoice::replace;
+  options.learning_rate = 0.01F;
+  const std::string told = "all but the head at 0.1 of the learning rate";
+  CHECK_THAT(joined(finetune(linear(2, 2, true), folder / "flowers.csv", options).assumed),
+             Contains(told));
+  options.prepare.rate_groups.push_back({"w1", 0.5F});
+  CHECK_THAT(joined(finetune(linear(2, 2, true), folder / "flowers.csv", options).assumed),
+             !Contains(told));
+}
+
+TEST_CASE("adapters are tuned beside frozen weights and merged in the file that is served") {
+  const TemporaryFolder folder;
+  write_classes(folder / "flowers.csv", 90, {"rose", "lily"});
+  FinetuneOptions options = brief();
+  options.output = folder / "first.onnx";
+  finetune({}, folder / "flowers.csv", options);
+  const Model first = Model::load(folder / "first.onnx");
+  options.output = folder / "tuned.onnx";
+  options.prepare.lora = Lora{.rank = 2};
+  const FinetuneReport report = finetune(first, folder / "flowers.csv", options);
+  CHECK(report.refit_rows == 90);
+  CHECK(report.prepared.trained.size() == 2);
+  const Model tuned = Model::load(folder / "tuned.onnx");
+  const std::string before = first.inspect("model");
+  const std::string after = tuned.inspect("model");
+  CHECK(std::count(before.begin(), before.end(), '\n') ==
+        std::count(after.begin(), after.end(), '\n'));
+  CHECK(before != after);
+  // The file computes what the tuned model with its adapters does.
+  const Dataset data =
+      Dataset::open(folder / "flowers.csv", recorded_options(tuned, DataUse::evaluation));
+  const auto scores = [&](const Model& model) {
+    for (const Batch& batch : data.batches(90, {.shuffle = false, .inputs = model.inputs()})) {
+      const Results results = model.infer(batch.feeds());
+      return results[0].second.tensor();
+    }
+    throw std::runtime_error("there are no rows");
+  };
+  const Tensor merged = scores(tuned);
+  const Tensor apart = scores(*report.model);
+  REQUIRE(merged.shape() == apart.shape());
+  for (std::size_t i = 0; i < merged.values<float>().size(); ++i) {
+    CHECK(merged.values<float>()[i] == Approx(apart.values<float>()[i]).margin(1e-4));
+  }
+}
+
 TEST_CASE("a network that finetune trained is tuned further with its own scales and classes") {
   const TemporaryFolder folder;
   write_classes(folder / "flowers.csv", 90, {"rose", "lily"});

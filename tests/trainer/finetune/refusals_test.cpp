@@ -59,6 +59,13 @@ TEST_CASE("options without effect are errors") {
   options.validation = folder / "flowers.csv";
   options.validation_split = 0.5;
   refuse(options, "exclude each other");
+  options = {};
+  options.patience = 0;
+  options.trainer.early_stopping = EarlyStopping{.metric = "val_accuracy"};
+  refuse(options, "trainer.early_stopping has no effect with patience 0");
+  options = {};
+  options.loss = Loss::triplet;
+  refuse(options, "cannot evaluate a network with the loss triplet");
 }
 
 TEST_CASE("a network of another kind than the data is refused") {

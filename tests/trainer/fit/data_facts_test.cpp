@@ -217,3 +217,16 @@ TEST_CASE("data differ by rows, names, classes and elements, not by their folder
   CHECK(print("e/d.csv", "a,b,sort\n1,2,x\n3,4,y\n") != wanted);
   CHECK(print("f/d.csv", "a,b,kind\n1,2,x\n3,5,y\n") != wanted);
 }
+
+TEST_CASE("an array with fewer rows than the data has no part in what tells them apart") {
+  const auto print = [&](NamedValues others) {
+    NamedValues rows{{"x", random_floats({8, 2}, 1)}, {"label", Tensor(DType::int64, {8})}};
+    for (auto& other : others) rows.push_back(std::move(other));
+    Model model = prepared(classifier());
+    train(model, Dataset::from(std::move(rows)));
+    return data_record(model).data.fingerprint;
+  };
+  const std::string none = print({{"other", Tensor(DType::float32, {0, 3})}});
+  CHECK(none == print({{"other", Tensor(DType::float32, {0, 9})}}));
+  CHECK(none != print({{"other", random_floats({2, 3}, 1)}}));
+}

@@ -38,7 +38,24 @@ std::string refusal(OptionGroup group, const OptionValues& values,
       case OptionGroup::federate:
         federated_options(values, spelling);
         break;
+      case OptionGroup::network:
+        network_options(values, spelling);
+        break;
+      case OptionGroup::finetune:
+        finetune_options(values, spelling);
+        break;
     }
+  } catch (const Error& error) {
+    CHECK(error.code() == ErrorCode::invalid_option);
+    return error.message();
+  }
+  return {};
+}
+
+// The same of the check without a conversion.
+std::string check_refusal(OptionGroup group, const OptionValues& values) {
+  try {
+    check_options(group, values, OptionSpelling::dashes);
   } catch (const Error& error) {
     CHECK(error.code() == ErrorCode::invalid_option);
     return error.message();
@@ -121,6 +138,7 @@ TEST_CASE("every option takes a value where it has an effect") {
 
 TEST_CASE("an option is an error with every choice that it does not apply to") {
   std::size_t pairs = 0;
+  std::size_t unchosen = 0;
   for (const OptionGroup group : option_groups) {
     for (const OptionInfo& option : option_table(group)) {
       for (const OptionCondition& condition : option.applies) {
@@ -132,6 +150,7 @@ TEST_CASE("an option is an error with every choice that it does not apply to") {
           const auto& owners = condition.choices;
           const bool applies = std::find(owners.begin(), owners.end(), choice) != owners.end();
           const std::string said = refusal(group, with_loss(group, values));
+          CHECK(check_refusal(group, with_loss(group, values)) == said);
           if (applies) {
             CHECK(said.empty());
           } else {
@@ -140,10 +159,17 @@ TEST_CASE("an option is an error with every choice that it does not apply to") {
           }
           ++pairs;
         }
+        if (!selector.default_value.empty()) continue;
+        // The library chooses; the option may have no effect then.
+        const OptionValues alone{{option.name, some_value(option)}};
+        CHECK_THAT(check_refusal(group, alone),
+                   Contains("--" + option.name + " needs --" + condition.option + " "));
+        ++unchosen;
       }
     }
   }
-  CHECK(pairs > 150);
+  CHECK(pairs > 300);
+  CHECK(unchosen > 15);
 }
 
 TEST_CASE("an option that needs another is an error without it, and one that excludes it besides") {

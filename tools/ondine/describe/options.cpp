@@ -39,9 +39,13 @@ const char* struct_of(OptionGroup group) {
     case OptionGroup::export_:
       return "ExportOptions";
     case OptionGroup::federate:
+      return "FederatedOptions";
+    case OptionGroup::network:
+      return "NetworkOptions";
+    case OptionGroup::finetune:
       break;
   }
-  return "FederatedOptions";
+  return "FinetuneOptions";
 }
 
 std::string range_of(const OptionInfo& option) {

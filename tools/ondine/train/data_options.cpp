@@ -31,6 +31,12 @@ void require_data(const DataOptions& options, std::initializer_list<std::string_
   }
 }
 
+DatasetOptions plain_dataset_options(const DataOptions& options) {
+  DatasetOptions result = ondine::dataset_options(options.values, OptionSpelling::dashes);
+  if (options.deadline != nullptr) result.deadline = *options.deadline;
+  return result;
+}
+
 DatasetOptions dataset_options(const DataOptions& options, const Model& model, DataUse use) {
   DatasetOptions result =
       ondine::dataset_options(options.values, model, use, OptionSpelling::dashes);

@@ -30,6 +30,8 @@ Option add_data_options(Command command, DataOptions& options,
 // Throws WrongUsage for an option of data, but those named, where no data is given.
 void require_data(const DataOptions& options, std::initializer_list<std::string_view> others = {});
 
+// What the options say; nothing of any model.
+DatasetOptions plain_dataset_options(const DataOptions& options);
 // As the model takes data (recorded_options), where no option says otherwise. Error(mismatch) for
 // an option that contradicts the model.
 DatasetOptions dataset_options(const DataOptions& options, const Model& model, DataUse use);
