@@ -64,7 +64,7 @@ TEST_CASE("values that are made up lie between -1 and 1, and are others for anot
   CHECK(std::isfinite(one));
   CHECK(one == analytic("--seed 1"));
   CHECK(one != analytic("--seed 2"));
-  CHECK(one != analytic("--seed 1 --batch 4"));
+  CHECK(one != analytic("--seed 1 --dim-size 4"));
 }
 
 TEST_CASE("info reads up to 16 MiB of weights for a fingerprint, and more when asked") {
