@@ -23,7 +23,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 def ours(options, model, shapes):
     """Median milliseconds of one run, measured by the command line."""
     command = [str(options.build / "bin/ondine"), "bench", str(model), "--inference", "--json",
-               "--batch", "1", "--threads", str(options.threads), "--steps", str(options.runs)]
+               "--dim-size", "1", "--threads", str(options.threads), "--steps", str(options.runs)]
     for name, dims in shapes.items():
         command += ["--shape", f"{name}={'x'.join(map(str, dims))}"]
     done = subprocess.run(command, check=False, capture_output=True, text=True)

@@ -62,7 +62,7 @@ enum class HeadChoice : std::uint8_t {
 struct FinetuneOptions {
   std::optional<TargetKind> targets = {};
   HeadChoice head = HeadChoice::automatic;
-  std::optional<Loss> loss = {};
+  std::optional<Loss> loss = {};  // one that a metric fits: neither triplet nor contrastive
   std::optional<std::vector<Preprocess>> preprocess = {};  // empty: none
   std::optional<Optimizer> optimizer = {};                 // with its learning rate
   std::optional<float> learning_rate = {};
@@ -86,8 +86,8 @@ struct FinetuneOptions {
   // Not `loss`, `head`, `optimizer` and `preprocess`. `label` names the label's input.
   PrepareOptions prepare = {};
   // Not `epochs`, `batch_size`, `validation_split`, `learning_rate`, `schedule` and `seed`; a
-  // metric for `early_stopping` counts, its patience is the one above. `report`, `checkpoint`,
-  // `log_dir`, `augmentation`, `metrics` and the like are used as they are.
+  // metric for `early_stopping` counts, its patience is the one above and not 0. `report`,
+  // `checkpoint`, `log_dir`, `augmentation`, `metrics` and the like are used as they are.
   TrainerOptions trainer = {};
   // Of places. What is not set is as the model's data record says.
   DatasetOptions data = {};

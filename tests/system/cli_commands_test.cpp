@@ -204,7 +204,7 @@ TEST_CASE("every trained variable has the derivative that differences give") {
 TEST_CASE("bench reports times, bytes and operators") {
   const Workshop shop;
   shop.succeed(prepare_adam);
-  const std::string json = shop.succeed("bench train.onnx --batch 8 --steps 5 --json").out;
+  const std::string json = shop.succeed("bench train.onnx --dim-size 8 --steps 5 --json").out;
   for (const char* key : {"median_ms", "planned_bytes", "resident_bytes", "operators"}) {
     CHECK_THAT(json, Catch::Contains(key));
   }
@@ -222,7 +222,7 @@ TEST_CASE("a precision that the processor lacks is said once, and the run goes o
     return first != std::string::npos;
   };
   for (const char* command :
-       {"bench train.onnx --batch 8 --steps 2", "inspect net.onnx --stage optimized"}) {
+       {"bench train.onnx --dim-size 8 --steps 2", "inspect net.onnx --stage optimized"}) {
     CAPTURE(command);
     CHECK(note(std::string(command) + " --precision bf16", "ONDINE_ISA=avx2 %"));
     CHECK_FALSE(note(std::string(command) + " --precision float32", "ONDINE_ISA=avx2 %"));

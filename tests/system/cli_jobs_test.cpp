@@ -178,6 +178,12 @@ TEST_CASE("unknown options and commands get the nearest name") {
   CHECK_THAT(said("trian x.onnx"), Contains("Did you mean 'ondine train'?"));
   CHECK_THAT(said(train + "--epochs 1 --zzzzzzzz"), !Contains("Did you mean"));
   CHECK_THAT(said(train + "--epoch=3"), Contains("Did you mean --epochs instead of --epoch?"));
+  CHECK_THAT(said("bench net.onnx --batch 3"),
+             Contains("Did you mean --dim-size instead of --batch?"));
+  CHECK_THAT(said("gradcheck net.onnx --batch=3"),
+             Contains("Did you mean --dim-size instead of --batch?"));
+  CHECK_THAT(said("lower net.onnx -o step.onnx --initialization 0"),
+             Contains("Did you mean --initialization-of instead of --initialization?"));
   CHECK_THAT(said("infer net.onnx --hlep"), Contains("Did you mean --help instead of --hlep?"));
   CHECK_THAT(said("check net.onnx other.onnx"), !Contains("Did you mean"));
   CHECK_THAT(said("check net.onnx info"), !Contains("Did you mean"));

@@ -25,13 +25,14 @@ TEST_CASE("lower writes steps and initializations that are models like any other
   CHECK_THAT(shop.succeed("info step.onnx").out, Catch::Contains("loss"));
   CHECK_THAT(shop.succeed("lower train.onnx -o step.onnx --opset 21").out,
              Catch::Contains("of ai.onnx 21"));
-  CHECK_THAT(shop.succeed("lower train.onnx -o start.onnx --initialization 0").out,
+  CHECK_THAT(shop.succeed("lower train.onnx -o start.onnx --initialization-of 0").out,
              Catch::Contains("next     fc1.w = "));
   CHECK(shop.run("check start.onnx").exit_code == 0);
   shop.refuse("lower train.onnx -o none.onnx --algorithm 2", "algorithm 2");
   shop.refuse("lower train.onnx -o none.onnx --opset 3", "version 3");
   shop.refuse("lower net.onnx -o none.onnx", "algorithm 0");
-  CHECK(shop.run("lower train.onnx -o none.onnx --algorithm 0 --initialization 0").exit_code == 2);
+  CHECK(shop.run("lower train.onnx -o none.onnx --algorithm 0 --initialization-of 0").exit_code ==
+        2);
   CHECK_FALSE(std::filesystem::exists(shop / "none.onnx"));
 }
 
@@ -66,11 +67,15 @@ TEST_CASE("differentiate writes each kind of derivative") {
                                             Catch::Contains("output  gradient.x") &&
                                             Catch::Contains("input   fc1.w"));
   CHECK(shop.run("check d.onnx").exit_code == 0);
-  CHECK_THAT(shop.succeed(command + " --seed-input").out, Catch::Contains("input   seed.logits"));
+  CHECK_THAT(shop.succeed(command + " --vector-jacobian").out,
+             Catch::Contains("input   seed.logits"));
   CHECK_THAT(shop.succeed(command + " --forward").out,
              Catch::Contains("input   tangent.x") && Catch::Contains("output  tangent.logits"));
   CHECK_THAT(shop.succeed(command + " --hessian").out, Catch::Contains("output  hessian.fc1.w"));
   CHECK(shop.run(command + " --hessian --forward").exit_code == 2);
+  CHECK(shop.run(command + " --vector-jacobian --forward").exit_code == 2);
+  // The name of before.
+  CHECK_THAT(shop.succeed(command + " --seed-input").out, Catch::Contains("input   seed.logits"));
   CHECK(shop.run(command + " --seed-input --forward").exit_code == 2);
   shop.refuse("differentiate net.onnx --of nothing --by x -o n.onnx", "nothing");
   CHECK_FALSE(std::filesystem::exists(shop / "n.onnx"));

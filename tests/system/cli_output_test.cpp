@@ -120,7 +120,8 @@ TEST_CASE("lower prints the feeds, the state, the results and what becomes of th
   CHECK_THAT(shop.succeed("lower line.onnx -o step.onnx --opset 21").out,
              Contains(" nodes of ai.onnx 21\n"));
   shop.refuse("lower line.onnx -o none.onnx --algorithm 1", "1");
-  CHECK(shop.run("lower line.onnx -o step.onnx --algorithm 0 --initialization 0").exit_code == 2);
+  CHECK(shop.run("lower line.onnx -o step.onnx --algorithm 0 --initialization-of 0").exit_code ==
+        2);
 }
 
 TEST_CASE("bench counts the memory of its own program, not of the one that started it") {
@@ -149,7 +150,7 @@ TEST_CASE("bench reports the plan of the step that it times, and each operator o
   const Workshop shop;
   write_line(shop);
   const json step =
-      json::parse(shop.succeed("bench line.onnx --batch 7 --steps 10 --threads 2 --json").out);
+      json::parse(shop.succeed("bench line.onnx --dim-size 7 --steps 10 --threads 2 --json").out);
   CHECK(step["model"] == "line.onnx");
   CHECK(step["batch"] == 7);
   CHECK(step["threads"] == 2);

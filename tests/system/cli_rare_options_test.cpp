@@ -63,7 +63,7 @@ TEST_CASE("a memory budget and immediate updates reach the plan") {
   CHECK(plan("") != plan("--updates immediate"));
   CHECK(plan("") == plan("--memory-budget 100000000"));
   for (const std::string command : {"train train.onnx --data data --batch-size 64 --epochs 1",
-                                    "bench train.onnx --steps 1 --batch 64"}) {
+                                    "bench train.onnx --steps 1 --dim-size 64"}) {
     CHECK(shop.run(command + " --memory-budget 100000000").exit_code == 0);
     shop.refuse(command + " --memory-budget 1000", "1000");
   }

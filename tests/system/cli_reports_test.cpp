@@ -74,7 +74,7 @@ TEST_CASE("info prints versions, states and overloads of an operator set") {
 TEST_CASE("gradcheck tells precision, both derivatives and kinks, and exits with 1 for a failure") {
   const Workshop shop;
   write_line(shop);
-  const std::string wide = shop.succeed("gradcheck line.onnx --batch 2").out;
+  const std::string wide = shop.succeed("gradcheck line.onnx --dim-size 2").out;
   CHECK_THAT(wide,
              StartsWith("in float64\nok     w ") && Contains("\nok     b ") && !Contains("kink"));
   CHECK_THAT(shop.succeed("gradcheck line.onnx --as-is").out,

@@ -64,7 +64,7 @@ TEST_CASE("values that are made up lie between -1 and 1, and are others for anot
   CHECK(std::isfinite(one));
   CHECK(one == analytic("--seed 1"));
   CHECK(one != analytic("--seed 2"));
-  CHECK(one != analytic("--seed 1 --batch 4"));
+  CHECK(one != analytic("--seed 1 --dim-size 4"));
 }
 
 TEST_CASE("info reads up to 16 MiB of weights for a fingerprint, and more when asked") {
@@ -171,7 +171,7 @@ TEST_CASE("shapes that are not known are asked for, and given to what makes up d
   shop.succeed("prepare open.onnx -o t.onnx --loss mse --init keep");
   // The sum is one of three numbers along either axis.
   CHECK_THAT(shop.succeed("gradcheck t.onnx --shape label=3").out, Contains("ok     w"));
-  CHECK_THAT(shop.succeed("gradcheck t.onnx --batch 5 --shape label=3 --shape x=3x2").out,
+  CHECK_THAT(shop.succeed("gradcheck t.onnx --dim-size 5 --shape label=3 --shape x=3x2").out,
              Contains("ok     w"));
   shop.refuse("gradcheck t.onnx --shape nothing=3", "there is no input 'nothing'");
   // What inference finds of an output without a shape is believed.

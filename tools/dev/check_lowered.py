@@ -189,7 +189,7 @@ def check_case(ondine, folder, runtimes, work):
     infos = range(len(model.training_info))
     steps = {k: lower(ondine, folder / "model.onnx", work, "--algorithm", str(k)) for k in infos}
     starts = [
-        lower(ondine, folder / "model.onnx", work, "--initialization", str(k))
+        lower(ondine, folder / "model.onnx", work, "--initialization-of", str(k))
         for k in infos
         if model.training_info[k].HasField("initialization")
     ]

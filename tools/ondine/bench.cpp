@@ -22,7 +22,7 @@ using Clock = std::chrono::steady_clock;
 
 struct Options {
   std::string model;
-  std::int64_t batch = 32;
+  std::int64_t dim_size = 32;
   std::vector<std::string> shapes;
   LoadOptions load;
   std::size_t steps = 50;
@@ -65,7 +65,7 @@ Result measure(const Options& options) {
   const std::vector<PortInfo> inputs =
       training ? model.algorithm(options.algorithm).inputs : model.inputs();
   const NamedValues feeds =
-      synthetic_feeds(inputs, options.batch, 1, parse_shapes(options.shapes, inputs));
+      synthetic_feeds(inputs, options.dim_size, 1, parse_shapes(options.shapes, inputs));
   NamedValues results;
   if (training) {
     for (const std::string& name : metric_names(model, options.algorithm)) {
@@ -109,7 +109,7 @@ void print_json(const Options& options, const Result& result) {
     operators.push_back({{"op", entry.op}, {"calls", entry.calls}, {"ms", entry.seconds * 1e3}});
   }
   std::cout << nlohmann::json{{"model", options.model},
-                              {"batch", options.batch},
+                              {"batch", options.dim_size},
                               {"threads", options.load.threads},
                               {"steps", options.steps},
                               {"first_ms", result.first_ms},
@@ -147,11 +147,12 @@ void print(const Result& result) {
 void add_bench(Parser& parser) {
   auto options = std::make_shared<Options>();
   Command command = parser.add("bench", "Time training steps or inference on synthetic data",
-                               "  ondine bench train.onnx --batch 64 --threads 2\n"
+                               "  ondine bench train.onnx --dim-size 64 --threads 2\n"
                                "  ondine bench model.onnx --inference --json\n"
                                "  ondine bench model.onnx --shape input=1x3x48x320\n");
   command.option("MODEL", &options->model, "Model file").required();
-  command.option("--batch", &options->batch, "Size of dynamic dimensions").positive();
+  command.option("--dim-size", &options->dim_size, "Size of dynamic dimensions").positive();
+  command.renamed("--batch", "--dim-size");
   command.option("--shape", &options->shapes,
                  "INPUT=DIMxDIMx..., the shape of an input with dynamic dimensions");
   add_load_options(command, options->load);

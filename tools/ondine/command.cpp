@@ -199,6 +199,10 @@ void Command::add_former(const OptionInfo& info, const TakeValue& take) {
 
 Option Command::find(const std::string& name) const { return Option(app_->get_option(name)); }
 
+void Command::renamed(const std::string& former, const std::string& name) {
+  table_->renamed[app_][former] = name;
+}
+
 bool Command::is_from_job(const std::string& name) const { return table_->from_job.contains(name); }
 
 void Command::heading(const std::string& text) { app_->option_defaults()->group(text); }

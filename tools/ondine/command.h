@@ -87,6 +87,8 @@ class Command {
   void table(OptionGroup group, OptionValues& values, Names only = {}, Names except = {});
   // An option that was added; `name` is "--name".
   Option find(const std::string& name) const;
+  // `former` is no option any more; the error for it names the one that took its place.
+  void renamed(const std::string& former, const std::string& name);
   // Whether the job file has the option, which other commands may be meant to read.
   bool is_from_job(const std::string& name) const;
   // Options that are added now stand under it in the help.

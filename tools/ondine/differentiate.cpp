@@ -70,12 +70,15 @@ void add_differentiate(Parser& parser) {
       .required();
   const Option forward = command.option("--forward", &options->forward,
                                         "Jacobian-vector product; the vectors are inputs");
-  const Option seeded = command.option("--seed-input", &options->seeded,
+  const Option seeded = command.option("--vector-jacobian", &options->seeded,
                                        "Vector-Jacobian product; the vector is an input");
   Option hessian = command.option("--hessian", &options->hessian,
                                   "Hessian-vector product; the vectors are inputs");
   hessian.excludes(forward).excludes(seeded);
   Option(seeded).excludes(forward);
+  // The name of before, without the random numbers of --seed in it.
+  Option former = command.option("--seed-input", &options->seeded, "");
+  former.hidden().excludes(forward).excludes(hessian);
   command.option("--opset", &options->opset,
                  "Version of ai.onnx (default: the model's, at least 18)");
   add_external_data(command, options->external);

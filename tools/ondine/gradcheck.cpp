@@ -14,7 +14,7 @@ namespace {
 
 struct Options {
   std::string model;
-  std::int64_t batch = 3;
+  std::int64_t dim_size = 3;
   std::vector<std::string> shapes;
   bool as_is = false;
   GradcheckOptions check;
@@ -29,7 +29,7 @@ const char* remark(const GradcheckResult& result) {
 int run(const Options& options) {
   const GradientCheck check(options.model, options.check, options.load);
   const std::vector<PortInfo> inputs = check.inputs();
-  const NamedValues feeds = synthetic_feeds(inputs, options.batch, options.check.seed + 1,
+  const NamedValues feeds = synthetic_feeds(inputs, options.dim_size, options.check.seed + 1,
                                             parse_shapes(options.shapes, inputs));
   bool passed = true;
   std::printf("%s\n", check.widened() ? "in float64" : "in the model's own precision");
@@ -46,12 +46,13 @@ int run(const Options& options) {
 
 void add_gradcheck(Parser& parser) {
   auto options = std::make_shared<Options>();
-  Command command =
-      parser.add("gradcheck", "Compare the derivatives of every trained variable with numeric ones",
-                 "  ondine gradcheck train.onnx\n  ondine gradcheck train.onnx --batch 2 --seed 7\n"
-                 "  ondine gradcheck train.onnx --shape label=3x10\n");
+  Command command = parser.add(
+      "gradcheck", "Compare the derivatives of every trained variable with numeric ones",
+      "  ondine gradcheck train.onnx\n  ondine gradcheck train.onnx --dim-size 2 --seed 7\n"
+      "  ondine gradcheck train.onnx --shape label=3x10\n");
   command.option("MODEL", &options->model, "Training model").required();
-  command.option("--batch", &options->batch, "Size of dynamic dimensions").positive();
+  command.option("--dim-size", &options->dim_size, "Size of dynamic dimensions").positive();
+  command.renamed("--batch", "--dim-size");
   command.option("--shape", &options->shapes,
                  "INPUT=DIMxDIMx..., the shape of an input whose shape is not known or dynamic");
   command.option("--algorithm", &options->check.algorithm, "Index of the training algorithm");

@@ -53,15 +53,16 @@ void add_lower(Parser& parser) {
       parser.add("lower", "Write a training step as an inference model of standard operators",
                  "  ondine lower train.onnx -o step.onnx\n"
                  "  ondine lower train.onnx -o step.onnx --opset 21\n"
-                 "  ondine lower train.onnx -o start.onnx --initialization 0\n");
+                 "  ondine lower train.onnx -o start.onnx --initialization-of 0\n");
   command.option("MODEL", &options->model, "Training model").required();
   command.option("-o,--output", &options->output, "Inference model to write").required();
   const Option algorithm = command.option("--algorithm", &options->algorithm,
                                           "Training information whose step to write (0)");
   command
-      .option("--initialization", &options->initialization,
+      .option("--initialization-of", &options->initialization,
               "Write the initialization of this training information instead")
       .excludes(algorithm);
+  command.renamed("--initialization", "--initialization-of");
   command.option("--opset", &options->opset,
                  "Version of ai.onnx (default: the model's, at least 18)");
   add_external_data(command, options->external);

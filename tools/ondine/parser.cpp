@@ -226,7 +226,11 @@ int Parser::report_wrong_usage(const std::string& message) const {
     }
     for (const std::string& word : app_->remaining(true)) {
       const std::string given = word.substr(0, word.find('='));
-      const std::string near = given.starts_with("-") ? nearest_name(given, names) : "";
+      std::string near = given.starts_with("-") ? nearest_name(given, names) : "";
+      if (const auto renamed = table_->renamed.find(&app); renamed != table_->renamed.end()) {
+        const auto now = renamed->second.find(given);
+        if (now != renamed->second.end()) near = now->second;
+      }
       if (!near.empty()) std::cerr << "Did you mean " << near << " instead of " << given << "?\n";
     }
   }

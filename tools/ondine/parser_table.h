@@ -21,6 +21,8 @@ struct ParserTable {
   std::map<const CLI::Option*, OptionInfo> rows;  // of the library's table
   std::map<CLI::App*, std::string> sections;      // of job files
   std::map<CLI::App*, std::vector<std::function<void()>>> checks;  // after parsing
+  // By former names, the names of today.
+  std::map<const CLI::App*, std::map<std::string, std::string>> renamed;
 
   // Whether job files have the option in the section of data.
   bool is_data(const CLI::Option& option) const {
