@@ -1,6 +1,6 @@
-// Options by name. One table holds every option of loading, data, prepare, training and evaluation:
-// the command line, job files, completion, manual pages, tables of the docs and bindings to other
-// languages read it.
+// Options by name. One table holds every option of loading, data, prepare, training, evaluation and
+// writing texts: the command line, job files, completion, manual pages, tables of the docs and
+// bindings to other languages read it.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +15,7 @@
 #include <ondine/error.h>
 #include <ondine/export.h>
 #include <ondine/federated.h>
+#include <ondine/generate.h>
 #include <ondine/model.h>
 #include <ondine/prepare.h>
 #include <ondine/table.h>
@@ -43,11 +44,13 @@ enum class OptionGroup : std::uint8_t {
   evaluate,  // EvaluateOptions
   export_,   // ExportOptions; its name is "export"
   federate,  // FederatedOptions
+  generate,  // GenerateOptions
 };
 ONDINE_API const char* to_string(OptionGroup group) noexcept;
 inline constexpr OptionGroup option_groups[] = {
-    OptionGroup::load,  OptionGroup::data,     OptionGroup::table,   OptionGroup::prepare,
-    OptionGroup::train, OptionGroup::evaluate, OptionGroup::export_, OptionGroup::federate};
+    OptionGroup::load,    OptionGroup::data,     OptionGroup::table,
+    OptionGroup::prepare, OptionGroup::train,    OptionGroup::evaluate,
+    OptionGroup::export_, OptionGroup::federate, OptionGroup::generate};
 
 // Another option that must be given, or have one of these values.
 struct OptionCondition {
@@ -132,6 +135,8 @@ ONDINE_API ExportOptions export_options(const OptionValues& values,
                                         OptionSpelling spelling = OptionSpelling::name);
 ONDINE_API FederatedOptions federated_options(const OptionValues& values,
                                               OptionSpelling spelling = OptionSpelling::name);
+ONDINE_API GenerateOptions generate_options(const OptionValues& values,
+                                            OptionSpelling spelling = OptionSpelling::name);
 ONDINE_API DatasetOptions dataset_options(const OptionValues& values,
                                           OptionSpelling spelling = OptionSpelling::name);
 // As `model` takes data (recorded_options), but for what the values say. Error(mismatch) for values

@@ -38,9 +38,11 @@ const char* struct_of(OptionGroup group) {
     case OptionGroup::export_:
       return "ExportOptions";
     case OptionGroup::federate:
+      return "FederatedOptions";
+    case OptionGroup::generate:
       break;
   }
-  return "FederatedOptions";
+  return "GenerateOptions";
 }
 
 std::string joined(const std::vector<std::string>& words) {

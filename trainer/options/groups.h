@@ -35,6 +35,7 @@ const Rows<TrainTarget>& train_rows();
 const Rows<EvaluateTarget>& evaluate_rows();
 const Rows<ExportOptions>& export_rows();
 const Rows<FederatedOptions>& federate_rows();
+const Rows<GenerateOptions>& generate_rows();
 
 // "NAME,NAME,..." of each text, apart.
 std::vector<std::string> names_in(const Given& given);

@@ -8,6 +8,7 @@
 #include "trainer/options/groups.h"
 #include "trainer/options/parse.h"
 #include "trainer/options/settings.h"
+#include "trainer/text/generate/require_options.h"
 
 namespace ondine {
 namespace {
@@ -77,9 +78,11 @@ const char* to_string(OptionGroup group) noexcept {
     case OptionGroup::export_:
       return "export";
     case OptionGroup::federate:
+      return "federate";
+    case OptionGroup::generate:
       break;
   }
-  return "federate";
+  return "generate";
 }
 
 std::span<const OptionInfo> option_table(OptionGroup group) {
@@ -99,9 +102,11 @@ std::span<const OptionInfo> option_table(OptionGroup group) {
     case OptionGroup::export_:
       return infos_of(options::export_rows());
     case OptionGroup::federate:
+      return infos_of(options::federate_rows());
+    case OptionGroup::generate:
       break;
   }
-  return infos_of(options::federate_rows());
+  return infos_of(options::generate_rows());
 }
 
 const OptionInfo* find_option(OptionGroup group, std::string_view name) noexcept {
@@ -166,6 +171,13 @@ ExportOptions export_options(const OptionValues& values, OptionSpelling spelling
 FederatedOptions federated_options(const OptionValues& values, OptionSpelling spelling) {
   FederatedOptions result;
   apply(options::federate_rows(), result, values, spelling);
+  return result;
+}
+
+GenerateOptions generate_options(const OptionValues& values, OptionSpelling spelling) {
+  GenerateOptions result;
+  apply(options::generate_rows(), result, values, spelling);
+  text::require_effects(result, spelling);
   return result;
 }
 
