@@ -55,8 +55,8 @@ ONDINE_API const char* to_string(GenerateEnd end) noexcept;
 enum class GenerateCache : std::uint8_t {
   none,   // computed again for each token
   exact,  // inputs and outputs of the model, which grow with each token
-  // The same with room for the tokens to come, hidden by the attention mask: plans serve many
-  // tokens, and a step copies the new keys and values alone.
+  // The same with room for the tokens to come, hidden by the attention mask: a plan serves many
+  // tokens.
   padded,
 };
 // The enumerator's name. Static storage.

@@ -64,8 +64,8 @@ Shape empty_shape(const CachePorts& cache, std::int64_t samples) {
 
 }  // namespace
 
-CachedScores::CachedScores(const DecoderCall& call)
-    : call_(&call), may_pad_(call.ports().mask && call.ports().positions) {
+CachedScores::CachedScores(const DecoderCall& call) : call_(&call) {
+  if (call.ports().mask && call.ports().positions) spare_ = Spare::behind;
   for (const CachePorts& cache : call.ports().caches) {
     caches_.emplace_back(Tensor(cache.past.dtype, empty_shape(cache, call.samples())));
   }
@@ -102,10 +102,10 @@ CachedScores::Outcome CachedScores::run(const Step& step, const std::vector<Valu
 std::vector<double> CachedScores::step(std::span<const std::int64_t> tokens) {
   if (room_ > known_ && tokens.size() == 1) return step_in_room(tokens);
   if (room_ > 0) {
-    caches_ = resized(caches_, known_, known_);
+    caches_ = resized(caches_, known_, first_place(known_, room_), known_, 0);
     room_ = 0;
   }
-  if (may_pad_ && tokens.size() == 1) return step_to_new_room(tokens);
+  if (spare_ && tokens.size() == 1) return step_to_new_room(tokens);
   return step_exactly(tokens);
 }
 
@@ -117,62 +117,76 @@ std::vector<double> CachedScores::step_exactly(std::span<const std::int64_t> tok
 }
 
 std::vector<double> CachedScores::step_in_room(std::span<const std::int64_t> tokens) {
-  const Outcome outcome = run({tokens, known_, room_}, caches_);
-  for (std::size_t i = 0; i < caches_.size(); ++i) {
-    copy_places(outcome.presents[i], room_, caches_[i].tensor(), known_, 1,
-                call_->ports().caches[i].axis);
-  }
+  const Outcome outcome = run({tokens, known_, room_, *spare_}, caches_);
+  keep_new(outcome.presents);
   ++known_;
   return outcome.scores;
+}
+
+// Of presents, the last place of which has the new token.
+void CachedScores::keep_new(const std::vector<Tensor>& presents) {
+  for (std::size_t i = 0; i < caches_.size(); ++i) {
+    const std::size_t axis = call_->ports().caches[i].axis;
+    Tensor& cache = caches_[i].tensor();
+    if (*spare_ == Spare::behind) {
+      copy_places(presents[i], room_, cache, known_, 1, axis);
+    } else {
+      copy_places(presents[i], room_ - known_, cache, room_ - known_ - 1, known_ + 1, axis);
+    }
+  }
 }
 
 std::vector<double> CachedScores::step_to_new_room(std::span<const std::int64_t> tokens) {
   const std::int64_t before = known_;
   const std::int64_t room = before + std::max(least_room, before / share_of_room);
-  std::vector<Value> padded = resized(caches_, before, room);
+  const std::vector<Value> earlier = caches_;
   const std::vector<double> scores = step_exactly(tokens);
-  try {
-    may_pad_ = agrees(run({tokens, before, room}, padded), room, scores);
-  } catch (const Error& error) {
-    // A model that counts the places of its caches may refuse more than there are tokens.
-    if (error.code() != ErrorCode::mismatch && error.code() != ErrorCode::invalid_model) throw;
-    may_pad_ = false;
+  while (spare_) {
+    const std::vector<Value> padded = resized(earlier, before, 0, room, first_place(before, room));
+    if (agrees({tokens, before, room, *spare_}, padded, scores)) {
+      caches_ = resized(caches_, known_, 0, room, first_place(known_, room));
+      room_ = room;
+      break;
+    }
+    spare_ = *spare_ == Spare::behind ? std::optional(Spare::before) : std::nullopt;
   }
-  if (!may_pad_) return scores;
-  for (std::size_t i = 0; i < padded.size(); ++i) {
-    copy_places(caches_[i].tensor(), before, padded[i].tensor(), before, 1,
-                call_->ports().caches[i].axis);
-  }
-  caches_ = std::move(padded);
-  room_ = room;
   return scores;
 }
 
-bool CachedScores::agrees(const Outcome& padded, std::int64_t room,
+bool CachedScores::agrees(const Step& step, const std::vector<Value>& padded,
                           const std::vector<double>& scores) const {
+  Outcome found;
+  try {
+    found = run(step, padded);
+  } catch (const Error& error) {
+    // A model that counts the places of its caches may refuse more than there are tokens.
+    if (error.code() != ErrorCode::mismatch && error.code() != ErrorCode::invalid_model) throw;
+    return false;
+  }
   const double tolerance = tolerance_of(caches_.front().tensor().dtype());
-  if (!are_close(scores, padded.scores, tolerance)) return false;
+  if (!are_close(scores, found.scores, tolerance)) return false;
   for (std::size_t i = 0; i < caches_.size(); ++i) {
     const std::size_t axis = call_->ports().caches[i].axis;
+    const auto last_place = [&](const Tensor& cache) {
+      Tensor place(cache.dtype(), with_length(cache.shape(), axis, 1));
+      copy_places(cache, cache.shape()[axis] - 1, place, 0, 1, axis);
+      return *to_doubles(place);
+    };
     const Tensor& exact = caches_[i].tensor();
-    Tensor fresh[2];
-    for (Tensor& one : fresh) one = Tensor(exact.dtype(), with_length(exact.shape(), axis, 1));
-    copy_places(exact, known_ - 1, fresh[0], 0, 1, axis);
-    copy_places(padded.presents[i], room, fresh[1], 0, 1, axis);
-    if (!are_close(*to_doubles(fresh[0]), *to_doubles(fresh[1]), tolerance)) return false;
+    if (!are_close(last_place(exact), last_place(found.presents[i]), tolerance)) return false;
   }
   return true;
 }
 
-// Caches with the first `tokens` of these and zeros behind them.
 std::vector<Value> CachedScores::resized(const std::vector<Value>& caches, std::int64_t tokens,
-                                         std::int64_t length) const {
+                                         std::int64_t from_first, std::int64_t length,
+                                         std::int64_t to_first) const {
   std::vector<Value> result;
   for (std::size_t i = 0; i < caches.size(); ++i) {
     const std::size_t axis = call_->ports().caches[i].axis;
     const Tensor& from = caches[i].tensor();
     Tensor to = call_->make_tensor(from.dtype(), with_length(from.shape(), axis, length));
-    copy_places(from, 0, to, 0, tokens, axis);
+    copy_places(from, from_first, to, to_first, tokens, axis);
     result.emplace_back(std::move(to));
   }
   return result;

@@ -86,7 +86,8 @@ Tensor DecoderCall::positions(const Step& step, std::int64_t length) const {
 
 Tensor DecoderCall::mask(const Step& step, std::int64_t length) const {
   std::vector<std::int64_t> values(static_cast<std::size_t>(step.room + length), 0);
-  std::fill_n(values.begin(), step.past, 1);
+  const std::int64_t first = step.spare == Spare::behind ? 0 : step.room - step.past;
+  std::fill_n(values.begin() + first, step.past, 1);
   std::fill_n(values.begin() + step.room, step.tokens.size(), 1);
   return rows_of(*ports_.mask, samples(), values);
 }

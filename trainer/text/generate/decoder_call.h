@@ -14,12 +14,15 @@
 
 namespace ondine::text {
 
-// The tokens that a step sees. Caches hold `past` tokens and, behind them, places that the mask
-// hides up to `room`.
+// Where caches with more places than tokens have the others, which the mask hides.
+enum class Spare : std::uint8_t { behind, before };
+
+// The tokens that a step sees. Caches have `room` places, `past` of them with tokens.
 struct Step {
   std::span<const std::int64_t> tokens;
   std::int64_t past = 0;
   std::int64_t room = 0;
+  Spare spare = Spare::behind;
 };
 
 // A model with its ports; only reads it.

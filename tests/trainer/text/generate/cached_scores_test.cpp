@@ -77,13 +77,16 @@ TEST_CASE("a model without caches computes a text anew, with mask and positions 
         1e-4);
 }
 
-TEST_CASE("a model that counts or sees hidden places of its caches gets none") {
+TEST_CASE("a model with a sliding window gets the right scores, whatever it counts") {
   // The window of 80 places is wide enough for the first room and too small for the second.
   for (const std::int64_t window : {7, 40, 80}) {
     CAPTURE(window);
     const SmallDecoder shape{.caches = true, .mask = true, .positions = true, .window = window};
-    CHECK(difference(shape, 5, 180, GenerateCache::exact) < 1e-4);
+    CHECK(difference(shape, 5, 180, GenerateCache::padded) < 1e-4);
   }
+}
+
+TEST_CASE("a model that sees hidden places of its caches gets none") {
   const SmallDecoder blind{.caches = true, .mask = true, .positions = true, .ignores_mask = true};
   CHECK(difference(blind, 5, 40, GenerateCache::exact) < 1e-4);
 }
