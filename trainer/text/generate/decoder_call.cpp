@@ -34,18 +34,6 @@ Tensor rows_of(const PortInfo& port, std::int64_t samples, std::span<const std::
   return result;
 }
 
-// The axis with the scores where the model declares one that has the ids and leaves the other open.
-std::optional<std::int64_t> declared_axis(const Model& model, const std::string& output,
-                                          std::int64_t ids) {
-  for (const PortInfo& port : model.outputs()) {
-    if (port.name != output || !port.dims || port.dims->size() != 3) continue;
-    const std::vector<std::int64_t>& dims = *port.dims;
-    if (dims[1] < 0 && dims[2] == ids) return 2;
-    if (dims[2] < 0 && dims[1] == ids) return 1;
-  }
-  return {};
-}
-
 }  // namespace
 
 DecoderCall::DecoderCall(const Model& model, TextEncoding encoding)
@@ -57,9 +45,7 @@ DecoderCall::DecoderCall(const Model& model, TextEncoding encoding)
   if (context < 1) context = default_context;
   context_ = static_cast<std::size_t>(context);
   known_axis_ = fit::find_prediction(model, data_record(model), ports_.scores).class_axis;
-  if (known_axis_ != 1 && known_axis_ != 2) {
-    known_axis_ = declared_axis(model, ports_.scores, encoding_.size());
-  }
+  if (known_axis_ != 1 && known_axis_ != 2) take_declared_axis();
 }
 
 std::int64_t DecoderCall::samples() const noexcept {
@@ -105,20 +91,31 @@ Results DecoderCall::run(const Step& step, std::span<const Value> caches) const 
   return model_->infer(feeds, fetches_);
 }
 
-std::size_t DecoderCall::class_axis(const Shape& shape) const {
-  if (known_axis_) return static_cast<std::size_t>(*known_axis_);
+// Where the model declares how many scores there are and leaves the positions open.
+void DecoderCall::take_declared_axis() {
+  known_axis_.reset();
+  for (const PortInfo& port : model_->outputs()) {
+    if (port.name != ports_.scores || !port.dims || port.dims->size() != 3) continue;
+    const std::vector<std::int64_t>& dims = *port.dims;
+    const bool is_told = ports_.has_ids_only() ? (dims[1] < 0) != (dims[2] < 0) : dims[2] >= 0;
+    if (is_told) known_axis_ = class_axis(dims, port.type);
+  }
+}
+
+std::int64_t DecoderCall::class_axis(std::span<const std::int64_t> dims,
+                                     std::string_view spelled) const {
   const std::int64_t classes = encoding_.size();
   if (!ports_.has_ids_only()) {
     // Exporters of decoders know [N, T, C] alone. Vocabularies may be rounded up, bytes are not.
     const bool is_of_bytes = encoding_ == TextEncoding();
-    if (is_of_bytes ? shape[2] == classes : shape[2] >= classes) return 2;
-    fail(ErrorCode::mismatch, "output ", quoted(ports_.scores), " ", shape, " has scores of ",
-         shape[2], " tokens, the encoding ", quoted(encoding_.name()), " has ", classes, " ids",
+    if (is_of_bytes ? dims[2] == classes : dims[2] >= classes) return 2;
+    fail(ErrorCode::mismatch, "output ", quoted(ports_.scores), " ", spelled, " has scores of ",
+         dims[2], " tokens, the encoding ", quoted(encoding_.name()), " has ", classes, " ids",
          is_of_bytes ? "; --tokenizer (GenerateOptions::encoding) names the right one" : "");
   }
-  if ((shape[1] == classes) != (shape[2] == classes)) return shape[1] == classes ? 1 : 2;
-  fail(ErrorCode::mismatch, "output ", quoted(ports_.scores), " ", shape, " has ",
-       shape[1] == classes ? "two axes" : "no axis", " of ", classes,
+  if ((dims[1] == classes) != (dims[2] == classes)) return dims[1] == classes ? 1 : 2;
+  fail(ErrorCode::mismatch, "output ", quoted(ports_.scores), " ", spelled, " has ",
+       dims[1] == classes ? "two axes" : "no axis", " of ", classes,
        " ids; the model does not say which axis has the scores");
 }
 
@@ -129,7 +126,8 @@ std::vector<double> DecoderCall::scores(const Results& results, const Step& step
     fail(ErrorCode::mismatch, "output ", quoted(ports_.scores), ", ", output.dtype(), " ", shape,
          ", has no scores of the next token at each position");
   }
-  const std::size_t axis = class_axis(shape);
+  const auto axis = static_cast<std::size_t>(
+      known_axis_ ? *known_axis_ : class_axis(shape.span(), shape.to_string()));
   const auto positions = static_cast<std::size_t>(shape[3 - axis]);
   const std::size_t position = step.tokens.size() - 1;
   if (position >= positions) {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <ondine/model.h>
@@ -48,7 +49,9 @@ class DecoderCall {
   Tensor ids(const Step& step, std::int64_t length) const;
   Tensor positions(const Step& step, std::int64_t length) const;
   Tensor mask(const Step& step, std::int64_t length) const;
-  std::size_t class_axis(const Shape& shape) const;
+  void take_declared_axis();
+  // Error(mismatch) where the dims of the scores do not tell.
+  std::int64_t class_axis(std::span<const std::int64_t> dims, std::string_view spelled) const;
 
   const Model* model_;
   TextEncoding encoding_;

@@ -166,8 +166,7 @@ TEST_CASE("a prompt must be tokens of the encoding and of the model") {
   SmallDecoder wide = cached;
   wide.vocabulary = 300;
   const Model other = wide.model();
-  CHECK_THROWS_WITH(Generator(other).generate("a"),
-                    Contains("scores of 300 tokens") && Contains("--tokenizer"));
+  CHECK_THROWS_WITH(Generator(other), Contains("scores of 300 tokens") && Contains("--tokenizer"));
 }
 
 TEST_CASE("options of generation out of their range or without effect are refused") {
