@@ -78,6 +78,28 @@ TEST_CASE("the largest score each time is that of whole-window inference") {
   }
 }
 
+TEST_CASE("weights of 8 bits give the text of the numbers that they stand for") {
+  // Rows of the identity, moved by one: times 0.05, what follows a byte is the next one.
+  constexpr std::int64_t count = 256;
+  Tensor table(DType::int8, {count, count});
+  Tensor one_hot(DType::float32, {count, count});
+  for (std::int64_t i = 0; i < count; ++i) {
+    table.mutable_values<std::int8_t>()[static_cast<std::size_t>(i * count + (i + 1) % count)] =
+        100;
+    one_hot.mutable_values<float>()[static_cast<std::size_t>(i * count + i)] = 1;
+  }
+  ModelBuilder b("quantized");
+  const std::string ids = b.input("ids", DType::int64, {"N", "T"});
+  const std::string weights =
+      b.node("DequantizeLinear",
+             {b.initializer("table", table), b.initializer("scale", Tensor::scalar(0.05F))});
+  b.node("MatMul", {b.node("Gather", {b.initializer("one_hot", one_hot), ids}), weights}, {},
+         "scores");
+  b.output("scores", DType::float32, {"N", "T", count});
+  const Model model = Model::load(b.bytes());
+  CHECK(Generator(model, {.max_tokens = 5, .temperature = 0}).generate("a").text == "bcdef");
+}
+
 TEST_CASE("the same seed gives the same text for any number of threads") {
   GenerateOptions options{.temperature = 0.8, .top_k = 50, .seed = 3};
   const Model one = cached.model({.threads = 1});
