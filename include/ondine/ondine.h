@@ -17,6 +17,7 @@
 #include <ondine/federated.h>
 #include <ondine/finetune.h>
 #include <ondine/fusion.h>
+#include <ondine/generate.h>
 #include <ondine/gradcheck.h>
 #include <ondine/import_ort.h>
 #include <ondine/layers.h>

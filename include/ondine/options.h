@@ -1,6 +1,6 @@
 // Options by name. One table holds every option of loading, data, networks, prepare, training,
-// finetune and evaluation: the command line, job files, completion, manual pages, tables of the
-// docs and bindings to other languages read it.
+// finetune, evaluation and writing texts: the command line, job files, completion, manual pages,
+// tables of the docs and bindings to other languages read it.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +16,7 @@
 #include <ondine/export.h>
 #include <ondine/federated.h>
 #include <ondine/finetune.h>
+#include <ondine/generate.h>
 #include <ondine/model.h>
 #include <ondine/networks.h>
 #include <ondine/prepare.h>
@@ -45,6 +46,7 @@ enum class OptionGroup : std::uint8_t {
   evaluate,  // EvaluateOptions
   export_,   // ExportOptions; its name is "export"
   federate,  // FederatedOptions
+  generate,  // GenerateOptions
   network,   // NetworkOptions
   // FinetuneOptions, but for those of data and loading, which have groups of their own. Many rows
   // are those of prepare and train; their defaults are empty where finetune() chooses.
@@ -52,9 +54,9 @@ enum class OptionGroup : std::uint8_t {
 };
 ONDINE_API const char* to_string(OptionGroup group) noexcept;
 inline constexpr OptionGroup option_groups[] = {
-    OptionGroup::load,    OptionGroup::data,     OptionGroup::table,   OptionGroup::prepare,
-    OptionGroup::train,   OptionGroup::evaluate, OptionGroup::export_, OptionGroup::federate,
-    OptionGroup::network, OptionGroup::finetune};
+    OptionGroup::load,     OptionGroup::data,     OptionGroup::table,   OptionGroup::prepare,
+    OptionGroup::train,    OptionGroup::evaluate, OptionGroup::export_, OptionGroup::federate,
+    OptionGroup::generate, OptionGroup::network,  OptionGroup::finetune};
 
 // Another option that must be given, or have one of these values.
 struct OptionCondition {
@@ -139,6 +141,8 @@ ONDINE_API ExportOptions export_options(const OptionValues& values,
                                         OptionSpelling spelling = OptionSpelling::name);
 ONDINE_API FederatedOptions federated_options(const OptionValues& values,
                                               OptionSpelling spelling = OptionSpelling::name);
+ONDINE_API GenerateOptions generate_options(const OptionValues& values,
+                                            OptionSpelling spelling = OptionSpelling::name);
 ONDINE_API DatasetOptions dataset_options(const OptionValues& values,
                                           OptionSpelling spelling = OptionSpelling::name);
 ONDINE_API NetworkOptions network_options(const OptionValues& values,

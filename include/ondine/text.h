@@ -53,6 +53,10 @@ class ONDINE_API TextEncoding {
   std::int64_t size() const noexcept;  // ids are below it
   // Of short rows. Of pieces the one for padding, else for the end of a text, else for the unknown.
   std::int64_t padding_id() const noexcept;
+  // Tokens that end a text that a model writes: the control piece of a SentencePiece model for the
+  // end, and special tokens with one of the usual names, such as </s>, <|endoftext|> and
+  // <|im_end|> (docs/generate.md). None of bytes.
+  std::span<const std::int64_t> end_ids() const noexcept;
   // As in a model's metadata: "bytes", "sentencepiece" or "tokenizer.json".
   std::string name() const;
   // The content of the model's file; empty for bytes.

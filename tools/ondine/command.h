@@ -153,6 +153,7 @@ void add_eval(Parser& parser);
 void add_export(Parser& parser);
 void add_finetune(Parser& parser);
 void add_federate(Parser& parser);
+void add_generate(Parser& parser);
 void add_new(Parser& parser);
 void add_verify(Parser& parser);
 void add_replay(Parser& parser);

@@ -38,6 +38,12 @@ void add_deadline(Command command, LoadOptions& load) { add_load(command, load, 
 void add_threads(Command command, LoadOptions& load) { add_load(command, load, {"threads"}); }
 void add_seed(Command command, LoadOptions& load) { add_load(command, load, {"seed"}); }
 
+void add_run_options(Command command, LoadOptions& load) {
+  add_load(
+      command, load,
+      {"threads", "memory-budget", "precision", "no-fusion", "strict", "deadline", "operator-set"});
+}
+
 void add_load_options(Command command, LoadOptions& load) {
   add_load(command, load,
            {"threads", "memory-budget", "precision", "updates", "no-fusion", "strict", "deadline",

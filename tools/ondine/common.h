@@ -20,6 +20,8 @@ void add_operator_sets(Command command, LoadOptions& load);  // --operator-set
 void add_deadline(Command command, LoadOptions& load);
 void add_threads(Command command, LoadOptions& load);
 void add_seed(Command command, LoadOptions& load);
+// Those that change how a model runs without training.
+void add_run_options(Command command, LoadOptions& load);
 // All but --seed.
 void add_load_options(Command command, LoadOptions& load);
 

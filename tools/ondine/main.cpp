@@ -30,6 +30,7 @@ constexpr CommandEntry commands[] = {
     {"federate", ondine::cli::add_federate},
     {"train", ondine::cli::add_train},
     {"infer", ondine::cli::add_infer},
+    {"generate", ondine::cli::add_generate},
     {"eval", ondine::cli::add_eval},
     {"export", ondine::cli::add_export},
     {"verify", ondine::cli::add_verify},

@@ -51,6 +51,7 @@ const Rows<TrainTarget>& train_rows();
 const Rows<EvaluateTarget>& evaluate_rows();
 const Rows<ExportOptions>& export_rows();
 const Rows<FederatedOptions>& federate_rows();
+const Rows<GenerateOptions>& generate_rows();
 const Rows<NetworkTarget>& network_rows();
 const Rows<FinetuneTarget>& finetune_rows();
 

@@ -8,6 +8,7 @@
 #include "trainer/options/groups.h"
 #include "trainer/options/parse.h"
 #include "trainer/options/settings.h"
+#include "trainer/text/generate/require_options.h"
 
 namespace ondine {
 namespace {
@@ -78,6 +79,8 @@ const char* to_string(OptionGroup group) noexcept {
       return "export";
     case OptionGroup::federate:
       return "federate";
+    case OptionGroup::generate:
+      return "generate";
     case OptionGroup::network:
       return "network";
     case OptionGroup::finetune:
@@ -104,6 +107,8 @@ std::span<const OptionInfo> option_table(OptionGroup group) {
       return infos_of(options::export_rows());
     case OptionGroup::federate:
       return infos_of(options::federate_rows());
+    case OptionGroup::generate:
+      return infos_of(options::generate_rows());
     case OptionGroup::network:
       return infos_of(options::network_rows());
     case OptionGroup::finetune:
@@ -174,6 +179,13 @@ ExportOptions export_options(const OptionValues& values, OptionSpelling spelling
 FederatedOptions federated_options(const OptionValues& values, OptionSpelling spelling) {
   FederatedOptions result;
   apply(options::federate_rows(), result, values, spelling);
+  return result;
+}
+
+GenerateOptions generate_options(const OptionValues& values, OptionSpelling spelling) {
+  GenerateOptions result;
+  apply(options::generate_rows(), result, values, spelling);
+  text::require_effects(result, spelling);
   return result;
 }
 

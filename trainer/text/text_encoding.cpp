@@ -102,6 +102,10 @@ std::int64_t TextEncoding::padding_id() const noexcept {
   return coder_ ? coder_->padding() : padding;
 }
 
+std::span<const std::int64_t> TextEncoding::end_ids() const noexcept {
+  return coder_ ? coder_->ends() : std::span<const std::int64_t>();
+}
+
 std::string TextEncoding::name() const { return coder_ ? coder_->name() : "bytes"; }
 
 std::span<const std::byte> TextEncoding::model() const noexcept {

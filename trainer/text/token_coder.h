@@ -1,6 +1,7 @@
 // What cuts texts into tokens by a file: a SentencePiece model or a tokenizer.json.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -8,6 +9,11 @@
 #include <vector>
 
 namespace ondine::text {
+
+// Usual names of the token that ends a text, or a part of a conversation.
+inline constexpr std::array<std::string_view, 10> end_names{
+    "</s>",    "<|endoftext|>", "<|end_of_text|>", "<eos>",         "<|im_end|>",
+    "<|end|>", "<|eot_id|>",    "<|eom_id|>",      "<end_of_turn>", "<|endofturn|>"};
 
 // Immutable, so any number of threads may use it.
 class TokenCoder {
@@ -26,6 +32,8 @@ class TokenCoder {
   virtual std::int64_t padding() const noexcept = 0;  // id of what fills short rows
   virtual const std::string& file() const noexcept = 0;
   virtual const char* name() const noexcept = 0;
+  // Those after which a model has no more to say.
+  virtual std::span<const std::int64_t> ends() const noexcept = 0;
   // What encode() puts after each text.
   virtual std::span<const std::int64_t> ending() const noexcept { return {}; }
 };

@@ -38,6 +38,9 @@ std::string refusal(OptionGroup group, const OptionValues& values,
       case OptionGroup::federate:
         federated_options(values, spelling);
         break;
+      case OptionGroup::generate:
+        generate_options(values, spelling);
+        break;
       case OptionGroup::network:
         network_options(values, spelling);
         break;

@@ -40,6 +40,8 @@ const char* struct_of(OptionGroup group) {
       return "ExportOptions";
     case OptionGroup::federate:
       return "FederatedOptions";
+    case OptionGroup::generate:
+      return "GenerateOptions";
     case OptionGroup::network:
       return "NetworkOptions";
     case OptionGroup::finetune:

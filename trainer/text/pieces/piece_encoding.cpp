@@ -6,13 +6,13 @@
 
 #include "core/message.h"
 #include "core/utf8.h"
+#include "trainer/text/lossy_utf8.h"
 #include "trainer/text/pieces/words.h"
 
 namespace ondine::text {
 namespace {
 
 constexpr std::size_t section_bytes = 4096;
-constexpr std::string_view replacement_character = "\xef\xbf\xbd";
 
 template <class Wanted>
 PieceTrie trie_of(const PieceModel& model, const Wanted& wanted) {
@@ -36,6 +36,17 @@ std::int64_t padding_of(const PieceModel& model, const PieceTrie& reserved) {
     if (model.pieces[static_cast<std::size_t>(id)].type == PieceType::control) return id;
   }
   return model.unknown;
+}
+
+std::vector<std::int64_t> ends_of(const PieceModel& model) {
+  std::vector<std::int64_t> ends;
+  for (std::size_t id = 0; id < model.pieces.size(); ++id) {
+    const Piece& piece = model.pieces[id];
+    if (piece.type != PieceType::control) continue;
+    const bool is_usual = std::ranges::find(end_names, piece.text) != end_names.end();
+    if (is_usual || piece.text == model.end_piece) ends.push_back(static_cast<std::int64_t>(id));
+  }
+  return ends;
 }
 
 // Collects the text of pieces one after the other.
@@ -110,7 +121,8 @@ PieceEncoding::PieceEncoding(std::string file)
       normalizer_(model_.normalizer, user_defined_),
       unigram_(tables_),
       stay_in_words_(std::all_of(model_.pieces.begin(), model_.pieces.end(), stays_in_word)),
-      padding_(padding_of(model_, reserved_)) {
+      padding_(padding_of(model_, reserved_)),
+      ends_(ends_of(model_)) {
   model_.normalizer.charsmap = {};
 }
 

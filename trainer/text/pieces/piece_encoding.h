@@ -34,6 +34,7 @@ class PieceEncoding final : public TokenCoder {
   // The piece for padding, else that for the end of a text, else the unknown one.
   std::int64_t padding() const noexcept override { return padding_; }
   const std::string& file() const noexcept override { return file_; }
+  std::span<const std::int64_t> ends() const noexcept override { return ends_; }
   const char* name() const noexcept override { return "sentencepiece"; }
 
  private:
@@ -54,6 +55,7 @@ class PieceEncoding final : public TokenCoder {
   UnigramSegmenter unigram_;
   bool stay_in_words_;  // no piece has a space after another character
   std::int64_t padding_;
+  std::vector<std::int64_t> ends_;
 };
 
 }  // namespace ondine::text

@@ -7,6 +7,7 @@
 #include "core/message.h"
 #include "core/stop.h"
 #include "core/utf8.h"
+#include "trainer/text/lossy_utf8.h"
 #include "trainer/text/tokenizer/regex.h"
 #include "trainer/text/tokenizer/split.h"
 
@@ -15,7 +16,6 @@ namespace {
 
 constexpr std::size_t most_steps = 32;
 constexpr std::size_t most_content_bytes = 1024;
-constexpr std::string_view replacement_character = "\xef\xbf\xbd";
 
 std::string replaced(std::string_view text, std::string_view from, std::string_view to) {
   std::string result;
@@ -26,40 +26,6 @@ std::string replaced(std::string_view text, std::string_view from, std::string_v
     result += to;
     text.remove_prefix(at + from.size());
   }
-}
-
-// UTF-8 in which each longest part that no character begins with is one U+FFFD, as Rust has it.
-std::string lossy(std::string_view bytes) {
-  std::string text;
-  while (!bytes.empty()) {
-    const CodePoint c = decode_utf8(bytes);
-    if (c.valid) {
-      text += bytes.substr(0, c.bytes);
-      bytes.remove_prefix(c.bytes);
-      continue;
-    }
-    // The bytes that a character could go on from.
-    std::size_t broken = 1;
-    const auto lead = static_cast<unsigned char>(bytes[0]);
-    const std::size_t whole = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
-    if (lead >= 0xc2 && lead <= 0xf4) {
-      while (broken < whole - 1 && broken < bytes.size()) {
-        const auto next = static_cast<unsigned char>(bytes[broken]);
-        const bool is_second = broken == 1;
-        const unsigned least = is_second && lead == 0xe0   ? 0xa0
-                               : is_second && lead == 0xf0 ? 0x90
-                                                           : 0x80;
-        const unsigned most = is_second && lead == 0xed   ? 0x9f
-                              : is_second && lead == 0xf4 ? 0x8f
-                                                          : 0xbf;
-        if (next < least || next > most) break;
-        ++broken;
-      }
-    }
-    text += replacement_character;
-    bytes.remove_prefix(std::min(broken, bytes.size()));
-  }
-  return text;
 }
 
 class ByteLevel final : public Decoder {
@@ -81,7 +47,7 @@ class ByteLevel final : public Decoder {
         rest.remove_prefix(c.bytes);
       }
     }
-    tokens = {lossy(bytes)};
+    tokens = {lossy_utf8(bytes)};
   }
 };
 

@@ -132,6 +132,10 @@ void Tokenizer::read(const JsonView& json) {
     }
   }
   padding_ = find_padding(json);
+  for (const AddedTokens::Token& token : added_->all()) {
+    const bool is_usual = std::ranges::find(end_names, token.content) != end_names.end();
+    if (token.special && is_usual) ends_.push_back(token.id);
+  }
 }
 
 std::int64_t Tokenizer::find_padding(const JsonView& json) const {
@@ -144,7 +148,7 @@ std::int64_t Tokenizer::find_padding(const JsonView& json) const {
     if (const AddedTokens::Token* token = added_->find(name)) return token->id;
   }
   if (!frame_.after.empty()) return frame_.after.back();
-  for (const std::string_view name : {"</s>", "<|endoftext|>", "<|end_of_text|>", "<eos>"}) {
+  for (const std::string_view name : end_names) {
     if (const AddedTokens::Token* token = added_->find(name)) return token->id;
   }
   return std::max<std::int64_t>(0, model_->unknown());

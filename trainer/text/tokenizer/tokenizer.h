@@ -38,6 +38,7 @@ class Tokenizer final : public TokenCoder {
   // text, else the unknown one.
   std::int64_t padding() const noexcept override { return padding_; }
   const std::string& file() const noexcept override { return file_; }
+  std::span<const std::int64_t> ends() const noexcept override { return ends_; }
   const char* name() const noexcept override { return "tokenizer.json"; }
   std::span<const std::int64_t> ending() const noexcept override { return frame_.after; }
 
@@ -64,6 +65,7 @@ class Tokenizer final : public TokenCoder {
   bool has_decoder_ = false;
   std::int64_t size_ = 0;
   std::int64_t padding_ = 0;
+  Ids ends_;
 
   mutable std::mutex mutex_;
   mutable std::vector<std::unique_ptr<Workspace>> workspaces_;  // that no call uses

@@ -1,0 +1,173 @@
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include <ondine/generate.h>
+
+#include "core/message.h"
+#include "core/out_of_memory.h"
+#include "trainer/text/generate/decoder_call.h"
+#include "trainer/text/generate/require_options.h"
+#include "trainer/text/generate/sampler.h"
+#include "trainer/text/generate/text_stream.h"
+#include "trainer/text/generate/token_scores.h"
+
+namespace ondine {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+GenerateOptions checked(GenerateOptions options) {
+  text::require_ranges(options);
+  text::require_effects(options, OptionSpelling::name);
+  return options;
+}
+
+TextEncoding encoding_of(const Model& model, const GenerateOptions& options) {
+  return options.encoding ? *options.encoding : text_options(model).encoding;
+}
+
+}  // namespace
+
+const char* to_string(GenerateEnd end) noexcept {
+  switch (end) {
+    case GenerateEnd::max_tokens:
+      return "max_tokens";
+    case GenerateEnd::end_token:
+      return "end_token";
+    case GenerateEnd::stop_text:
+      return "stop_text";
+    case GenerateEnd::callback:
+      break;
+  }
+  return "callback";
+}
+
+const char* to_string(GenerateCache cache) noexcept {
+  switch (cache) {
+    case GenerateCache::none:
+      return "none";
+    case GenerateCache::exact:
+      return "exact";
+    case GenerateCache::padded:
+      break;
+  }
+  return "padded";
+}
+
+struct Generator::Impl {
+  Impl(const Model& model, GenerateOptions given)
+      : options(checked(std::move(given))), call(model, encoding_of(model, options)) {}
+
+  // One text.
+  class Run;
+
+  GenerateOptions options;
+  text::DecoderCall call;
+};
+
+class Generator::Impl::Run {
+ public:
+  Run(const Impl& impl, std::span<const std::int64_t> prompt, const OnText& on_text)
+      : impl_(&impl),
+        on_text_(&on_text),
+        scores_(text::make_token_scores(impl.call)),
+        sampler_(impl.options),
+        stream_(impl.call.encoding(), prompt),
+        scanner_(impl.options.stop),
+        tokens_(prompt.begin(), prompt.end()) {
+    report_.prompt_tokens = prompt.size();
+    for (const std::int64_t token : prompt) sampler_.see(token);
+  }
+
+  GenerateReport take() {
+    while (report_.tokens.size() < impl_->options.max_tokens && !ended_) step();
+    if (!is_cut()) show(stream_.finish());
+    if (!is_cut()) write(scanner_.finish());
+    report_.cache = scores_->cache();
+    return std::move(report_);
+  }
+
+ private:
+  // Whether text that waits is not wanted.
+  bool is_cut() const noexcept {
+    return report_.end == GenerateEnd::stop_text || report_.end == GenerateEnd::callback;
+  }
+
+  void step() {
+    const auto start = Clock::now();
+    std::vector<double> scores = scores_->next(tokens_);
+    const std::int64_t token = sampler_.choose(std::move(scores), report_.tokens.size());
+    (report_.tokens.empty() ? report_.prefill_seconds : report_.decode_seconds) +=
+        seconds_since(start);
+    tokens_.push_back(token);
+    report_.tokens.push_back(token);
+    sampler_.see(token);
+    const auto ends = impl_->call.encoding().end_ids();
+    if (!impl_->options.ignore_end && std::ranges::find(ends, token) != ends.end()) {
+      return end(GenerateEnd::end_token);
+    }
+    show(stream_.add(token));
+  }
+
+  void show(const std::string& part) {
+    if (part.empty()) return;
+    write(scanner_.add(part));
+    if (scanner_.found() && report_.end != GenerateEnd::callback) end(GenerateEnd::stop_text);
+  }
+
+  void write(const std::string& part) {
+    if (part.empty()) return;
+    report_.text += part;
+    if (*on_text_ && !(*on_text_)(part)) end(GenerateEnd::callback);
+  }
+
+  void end(GenerateEnd why) {
+    report_.end = why;
+    ended_ = true;
+  }
+
+  const Impl* impl_;
+  const OnText* on_text_;
+  std::unique_ptr<text::TokenScores> scores_;
+  text::Sampler sampler_;
+  text::TextStream stream_;
+  text::StopScanner scanner_;
+  std::vector<std::int64_t> tokens_;
+  GenerateReport report_;
+  bool ended_ = false;
+};
+
+Generator::Generator(const Model& model, GenerateOptions options)
+    : impl_(guard_memory("look at the model",
+                         [&] { return std::make_unique<const Impl>(model, std::move(options)); })) {
+}
+Generator::Generator(Generator&&) noexcept = default;
+Generator& Generator::operator=(Generator&&) noexcept = default;
+Generator::~Generator() = default;
+
+const TextEncoding& Generator::encoding() const noexcept { return impl_->call.encoding(); }
+
+GenerateReport Generator::generate(std::string_view prompt, const OnText& on_text) const {
+  return generate(encoding().encode_beginning(prompt), on_text);
+}
+
+GenerateReport Generator::generate(std::span<const std::int64_t> prompt,
+                                   const OnText& on_text) const {
+  return guard_memory("generate a text", [&] {
+    if (prompt.empty()) fail(ErrorCode::mismatch, "the prompt has no text");
+    for (const std::int64_t id : prompt) {
+      if (id < 0 || id >= encoding().size()) {
+        fail(ErrorCode::mismatch, "the prompt has ", id, ", which is none of the ",
+             encoding().size(), " ids of the encoding ", quoted(encoding().name()));
+      }
+    }
+    return Impl::Run(*impl_, prompt, on_text).take();
+  });
+}
+
+}  // namespace ondine
