@@ -73,6 +73,30 @@ void set_tokenizer(DataTarget& to, const Given& given) {
   to.options.text.encoding = std::move(asked);
 }
 
+void set_loss_on(DataTarget& to, LossOn value) {
+  std::optional<LossOn>& loss_on = to.options.text.next.loss_on;
+  if (loss_on && *loss_on != value) {
+    throw Error(ErrorCode::mismatch,
+                "--loss-on counts other tokens than the model was trained with");
+  }
+  loss_on = value;
+}
+
+void add_next_token(Rows<DataTarget>& rows) {
+  const auto member = [&](const char* name, const char* usual, std::string NextTokenOptions::* to) {
+    rows.text(name, "NAME", std::string("Member of a .jsonl with ") + usual,
+              [to](DataTarget& target, const Given& given) {
+                target.options.text.next.*to = given.text();
+              });
+  };
+  member("prompt-column", "the prompt; 'prompt' if absent", &NextTokenOptions::prompt);
+  member("completion-column", "the completion; 'completion' if absent",
+         &NextTokenOptions::completion);
+  rows.choice<LossOn>("loss-on", {{"answer", LossOn::answer}, {"all", LossOn::all}},
+                      "Tokens of a prompt and its completion that are learnt; the answer if absent",
+                      set_loss_on);
+}
+
 void add_texts(Rows<DataTarget>& rows) {
   rows.heading("Texts");
   rows.text("text-column", "COLUMN", "Column of texts in a .csv or .jsonl; 'text' if absent",
@@ -132,6 +156,7 @@ Rows<DataTarget> make_rows() {
   add_tables(rows);
   add_images(rows);
   add_texts(rows);
+  add_next_token(rows);
   add_sounds(rows);
   add_reading(rows);
   return rows;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -26,8 +27,11 @@ class TokenCoder {
   virtual std::int64_t padding() const noexcept = 0;  // id of what fills short rows
   virtual const std::string& file() const noexcept = 0;
   virtual const char* name() const noexcept = 0;
-  // What encode() puts after each text.
+  // What encode() puts before and after each text.
+  virtual std::span<const std::int64_t> beginning() const noexcept { return {}; }
   virtual std::span<const std::int64_t> ending() const noexcept { return {}; }
+  // The token that says that a text is over; nothing where there is none.
+  virtual std::optional<std::int64_t> end_of_text() const noexcept { return {}; }
 };
 
 }  // namespace ondine::text
