@@ -23,8 +23,9 @@ struct ChatMessage {
 
 // A template of conversations in a part of Jinja: if, for and set, expressions with their
 // operators, the members of `loop`, the methods and filters that docs/chat-templates.md lists,
-// namespace() and raise_exception(). Reading Jinja is bounded: 1 MB of template, 64 levels, 10
-// million steps and 256 MB of text, beyond which there is Error(limit). Immutable; copies share it.
+// namespace(), range() and raise_exception(). Reading Jinja is bounded: 1 MB of template, 64
+// levels, 10 million steps and 256 MB of text, beyond which there is Error(limit). Immutable;
+// copies share it.
 class ONDINE_API ChatTemplate {
  public:
   // One of names(). Error(not_found) that lists them.

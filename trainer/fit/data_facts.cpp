@@ -49,14 +49,14 @@ void require_next_rows(const DataRecord& record, const Dataset& data) {
   if (!text.next.rows || !data::PartAccess::of(data).opened.predicts_next) return;
   const auto& ignored = record.prediction.ignored_label;
   if (!record.prediction.loss.empty() && ignored != text.next.ignored_label) {
-    fail(ErrorCode::mismatch, "labels of the data that do not count are ",
-         text.next.ignored_label, ", the model's loss leaves out ",
-         ignored ? std::to_string(*ignored) : "none", ": prepare it with --ignore-index ",
-         text.next.ignored_label);
+    fail(ErrorCode::mismatch, "labels of the data that do not count are ", text.next.ignored_label,
+         ", the model's loss leaves out ", ignored ? std::to_string(*ignored) : "none",
+         ": prepare it with --ignore-index ", text.next.ignored_label);
   }
   if (record.text.loss_on && text.next.loss_on && record.text.loss_on != text.next.loss_on) {
-    fail(ErrorCode::mismatch, "the data count other tokens (--loss-on) than the model was trained "
-                              "with");
+    fail(ErrorCode::mismatch,
+         "the data count other tokens (--loss-on) than the model was trained "
+         "with");
   }
   const std::string& known = record.text.chat_template;
   if (!known.empty() && !text.next.chat_template.empty() && known != text.next.chat_template) {

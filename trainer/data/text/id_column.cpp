@@ -39,8 +39,7 @@ PortInfo IdColumn::port() const {
 
 std::string IdColumn::describe() const { return cat("texts[", rows(), ", ", length(), "]"); }
 
-void IdColumn::copy(std::span<const std::uint64_t> rows, const RowType& type,
-                    std::byte* to) const {
+void IdColumn::copy(std::span<const std::uint64_t> rows, const RowType& type, std::byte* to) const {
   for (const std::uint64_t row : rows) {
     write_ids(ids(row), end(), type, to);
     to += type.bytes();

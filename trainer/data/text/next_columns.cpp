@@ -40,17 +40,14 @@ class NextColumn final : public IdColumn {
   void check_batch(std::uint64_t rows, const RowType& type) const override {
     shared_->length.check_batch(rows, type);
   }
-  std::string note() const override {
-    return shift_ == 0 ? shared_->length.note() : std::string();
-  }
+  std::string note() const override { return shift_ == 0 ? shared_->length.note() : std::string(); }
   bool is_label() const override { return shift_ != 0; }
 
  protected:
   std::int64_t length() const override { return shared_->length.get(); }
   StoredIds ids(std::uint64_t row) const override {
-    return std::visit(
-        [&](auto all) -> StoredIds { return all.subspan(shift_, all.size() - 1); },
-        shared_->rows.ids[row]);
+    return std::visit([&](auto all) -> StoredIds { return all.subspan(shift_, all.size() - 1); },
+                      shared_->rows.ids[row]);
   }
   RowEnd end() const override { return {padding_, {}}; }
 

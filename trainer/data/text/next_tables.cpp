@@ -5,6 +5,7 @@
 
 #include "core/message.h"
 #include "trainer/data/split_words.h"
+#include "trainer/data/text/conversation.h"
 #include "trainer/data/text/json_lines.h"
 #include "trainer/data/text/json_weights.h"
 #include "trainer/data/text/next_columns.h"
@@ -26,11 +27,13 @@ struct Names {
   explicit Names(const TextOptions& options)
       : text(or_else(options.column, "text")),
         prompt(or_else(options.next.prompt, "prompt")),
-        completion(or_else(options.next.completion, "completion")) {}
+        completion(or_else(options.next.completion, "completion")),
+        messages(or_else(options.next.messages, "messages")) {}
 
-  std::vector<std::string> all() const { return {text, prompt, completion}; }
+  std::vector<std::string> all() const { return {text, prompt, completion, messages}; }
   // "'prompt' and 'completion'"
   std::string of(NextTokenRows rows) const {
+    if (rows == NextTokenRows::messages) return quoted(messages);
     return rows == NextTokenRows::text ? quoted(text)
                                        : quoted(prompt) + " and " + quoted(completion);
   }
@@ -38,6 +41,7 @@ struct Names {
   std::string text;
   std::string prompt;
   std::string completion;
+  std::string messages;
 };
 
 // What an object holds. Error(mismatch) where that is not clear.
@@ -50,13 +54,14 @@ std::optional<NextTokenRows> rows_of(std::span<const JsonMember> members, const 
   if (has(names.prompt) && (is_open || has(names.completion))) {
     found.push_back(NextTokenRows::prompt);
   }
+  if (has(names.messages)) found.push_back(NextTokenRows::messages);
   if (found.empty()) return {};
   const auto known = options.text.next.rows;
   if (known && std::find(found.begin(), found.end(), *known) != found.end()) return known;
   if (found.size() == 1) return found[0];
   fail(ErrorCode::mismatch, "line ", line, " has ", names.of(found[0]), " and ", names.of(found[1]),
        ", of which one can be the row: name a member that is not there for the other one "
-       "(--text-column, --prompt-column)");
+       "(--text-column, --prompt-column, --messages-column)");
 }
 
 const std::string& require_text(std::span<const JsonMember> members, const std::string& name,
@@ -84,13 +89,20 @@ struct NextTable {
 class NextTableReader {
  public:
   NextTableReader(const DatasetOptions& options, NextTokenRows kind, NextTable& table)
-      : options_(&options), names_(options.text), kind_(kind), table_(&table) {}
+      : options_(&options), names_(options.text), kind_(kind), table_(&table) {
+    if (kind != NextTokenRows::messages) return;
+    const std::string& chat = options.text.next.chat_template;
+    if (chat.empty()) {
+      fail(ErrorCode::mismatch, "conversations need a template (--chat-template)");
+    }
+    chat_ = ChatTemplate::from_text(chat);
+  }
 
   void take(std::span<const JsonMember> members, std::uint64_t line) {
     const std::optional<NextTokenRows> kind = rows_of(members, names_, *options_, line);
     if (kind != kind_) {
-      fail(ErrorCode::mismatch, "line ", line, kind ? " has " + names_.of(*kind) : " has none of",
-           kind ? ", the rows before it have " : " ", names_.of(kind_));
+      fail(ErrorCode::mismatch, "line ", line, " has ",
+           kind ? names_.of(*kind) + ", the rows before it have " : "no ", names_.of(kind_));
     }
     const bool is_first = table_->read++ == 0;
     add_json_weight(table_->weights, is_first, members, *options_, line);
@@ -101,10 +113,24 @@ class NextTableReader {
  private:
   LossOn loss_on() const { return options_->text.next.loss_on.value_or(LossOn::answer); }
 
+  template <class Read>
+  auto with_messages(std::span<const JsonMember> members, std::uint64_t line,
+                     const Read& read) const {
+    const JsonMember* messages = find_member(members, names_.messages);
+    if (messages->kind != JsonMember::Kind::nested) {
+      fail(ErrorCode::corrupt, "line ", line, ": ", quoted(names_.messages), " is no list");
+    }
+    return with_context([&] { return read(messages->value, *chat_); },
+                        [&] { return cat("line ", line, ", ", quoted(names_.messages)); });
+  }
+
   Passage passage_of(std::span<const JsonMember> members, std::uint64_t line) const {
     if (kind_ == NextTokenRows::text) {
       const std::string& text = require_text(members, names_.text, line);
       return {text, {{0, text.size()}}};
+    }
+    if (kind_ == NextTokenRows::messages) {
+      return with_messages(members, line, passage_of_messages);
     }
     const std::string& prompt = require_text(members, names_.prompt, line);
     std::string text = prompt + require_text(members, names_.completion, line);
@@ -113,9 +139,14 @@ class NextTableReader {
   }
 
   void add_beginning(std::span<const JsonMember> members, std::uint64_t line) {
+    const TextEncoding& encoding = options_->text.encoding;
+    if (kind_ == NextTokenRows::messages) {
+      const std::string text = with_messages(members, line, beginning_of_messages);
+      return table_->rows.ids.add(encode_bare(text, encoding));
+    }
     const bool is_text = kind_ == NextTokenRows::text;
     const std::string& text = require_text(members, is_text ? names_.text : names_.prompt, line);
-    table_->rows.ids.add(options_->text.encoding.encode_beginning(text));
+    table_->rows.ids.add(encoding.encode_beginning(text));
   }
 
   void add(MarkedIds row) {
@@ -125,9 +156,9 @@ class NextTableReader {
       row.ids.resize(length + 1);
       row.counts.resize(length + 1);
     }
-    const bool has_label = row.counts.size() > 1 &&
-                           std::find(row.counts.begin() + 1, row.counts.end(), true) !=
-                               row.counts.end();
+    const bool has_label =
+        row.counts.size() > 1 &&
+        std::find(row.counts.begin() + 1, row.counts.end(), true) != row.counts.end();
     if (has_label) return table_->rows.add(row.ids, row.counts);
     ++table_->without_labels;
     if (!table_->weights.column.empty()) table_->weights.values.pop_back();
@@ -137,6 +168,7 @@ class NextTableReader {
   Names names_;
   NextTokenRows kind_;
   NextTable* table_;
+  std::optional<ChatTemplate> chat_;
 };
 
 void read_table(const fs::path& file, const DatasetOptions& options, NextTokenRows kind,
@@ -146,9 +178,8 @@ void read_table(const fs::path& file, const DatasetOptions& options, NextTokenRo
     NextTableReader reader(options, kind, table);
     std::vector<std::string> keys = Names(options.text).all();
     if (!options.weights.empty()) keys.push_back(options.weights);
-    parse_json_lines(text, keys, [&](const auto& members, std::uint64_t line) {
-      reader.take(members, line);
-    });
+    parse_json_lines(text, keys,
+                     [&](const auto& members, std::uint64_t line) { reader.take(members, line); });
     if (table.read == 0) fail(ErrorCode::corrupt, "it has no texts");
   });
 }
@@ -228,10 +259,10 @@ void require_next_effect(const Dataset& data, const DatasetOptions& options) {
   if (next.rows) return;  // a model's record says them
   const bool is_learnt = options.use != DataUse::inference;
   const auto rows = data.text() ? data.text()->next.rows : std::nullopt;
-  const bool has_prompts = rows == NextTokenRows::prompt;
-  const auto refuse = [](const char* what) {
-    fail(ErrorCode::mismatch, what, " has an effect on rows of a .jsonl file with a prompt and a "
-         "completion, which the data are not");
+  const auto refuse_unless = [&](bool has_effect, const char* what, const char* needed) {
+    if (has_effect) return;
+    fail(ErrorCode::mismatch, what, " has an effect on rows of a .jsonl file with ", needed,
+         ", which the data are not");
   };
   if (rows && is_learnt && !options.target.empty()) {
     fail(ErrorCode::mismatch, "the target ", quoted(options.target),
@@ -240,11 +271,20 @@ void require_next_effect(const Dataset& data, const DatasetOptions& options) {
   if (next.loss_on && !is_learnt) {
     fail(ErrorCode::mismatch, "nothing is learnt from these data, so that --loss-on has no effect");
   }
-  if (next.loss_on && !has_prompts) refuse("which tokens are learnt (--loss-on)");
-  if (!next.prompt.empty() && !has_prompts) refuse("the name of the prompt (--prompt-column)");
-  if (!next.completion.empty() && !(has_prompts && is_learnt)) {
-    refuse("the name of the completion (--completion-column)");
-  }
+  const bool has_prompts = rows == NextTokenRows::prompt;
+  const bool has_messages = rows == NextTokenRows::messages;
+  constexpr const char* prompts = "a prompt and a completion";
+  constexpr const char* messages = "messages";
+  refuse_unless(!next.loss_on || has_prompts || has_messages, "which tokens are learnt (--loss-on)",
+                "a prompt and a completion or messages");
+  refuse_unless(next.prompt.empty() || has_prompts, "the name of the prompt (--prompt-column)",
+                prompts);
+  refuse_unless(next.completion.empty() || (has_prompts && is_learnt),
+                "the name of the completion (--completion-column)", prompts);
+  refuse_unless(next.messages.empty() || has_messages,
+                "the name of the messages (--messages-column)", messages);
+  refuse_unless(next.chat_template.empty() || has_messages,
+                "the template of conversations (--chat-template)", messages);
 }
 
 Parts open_next_tables(std::span<const fs::path> files, const DatasetOptions& options,

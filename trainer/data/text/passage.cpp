@@ -14,8 +14,8 @@ Ids encode_start(const std::string& text, const TextEncoding& encoding, bool is_
 }
 
 std::size_t common_start(const Ids& a, const Ids& b) {
-  return static_cast<std::size_t>(
-      std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin());
+  return static_cast<std::size_t>(std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first -
+                                  a.begin());
 }
 
 }  // namespace

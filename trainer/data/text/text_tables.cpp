@@ -57,7 +57,8 @@ class TextTableReader {
       fail(ErrorCode::corrupt, "line ", line, " has no text ", quoted(column_));
     }
     const std::string name = target_of(*options_);
-    const JsonMember* target = options_->use == DataUse::inference ? nullptr : find_member(members, name);
+    const JsonMember* target =
+        options_->use == DataUse::inference ? nullptr : find_member(members, name);
     if (!is_open_) {
       is_open_ = true;
       const bool is_asked = !options_->target.empty() && options_->use != DataUse::inference;

@@ -131,8 +131,8 @@ std::string ChatTemplate::render(std::span<const ChatMessage> messages,
     using text::chat::Value;
     text::chat::List list;
     for (const ChatMessage& one : messages) {
-      list.push_back(Value::of(text::chat::Map{{"role", Value::of(one.role)},
-                                               {"content", Value::of(one.content)}}));
+      list.push_back(Value::of(
+          text::chat::Map{{"role", Value::of(one.role)}, {"content", Value::of(one.content)}}));
     }
     return template_->render(Value::of(std::move(list)), add_generation_prompt);
   });

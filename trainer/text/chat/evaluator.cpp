@@ -55,8 +55,8 @@ class Evaluator {
 
   void assign(const std::string& name, Value value) {
     Map& scope = scopes_.back();
-    const auto found =
-        std::find_if(scope.begin(), scope.end(), [&](const auto& one) { return one.first == name; });
+    const auto found = std::find_if(scope.begin(), scope.end(),
+                                    [&](const auto& one) { return one.first == name; });
     if (found != scope.end()) {
       found->second = std::move(value);
     } else {
@@ -109,9 +109,12 @@ class Evaluator {
     const auto count = std::ssize(items);
     for (std::int64_t i = 0; i < count; ++i) {
       const auto at = static_cast<std::size_t>(i);
-      Map facts{{"index0", Value::of(i)},          {"index", Value::of(i + 1)},
-                {"revindex0", Value::of(count - i - 1)}, {"revindex", Value::of(count - i)},
-                {"first", Value::of(i == 0)},      {"last", Value::of(i + 1 == count)},
+      Map facts{{"index0", Value::of(i)},
+                {"index", Value::of(i + 1)},
+                {"revindex0", Value::of(count - i - 1)},
+                {"revindex", Value::of(count - i)},
+                {"first", Value::of(i == 0)},
+                {"last", Value::of(i + 1 == count)},
                 {"length", Value::of(std::int64_t{count})}};
       facts.emplace_back("previtem", i > 0 ? items[at - 1] : Value::undefined("loop.previtem"));
       facts.emplace_back("nextitem",
@@ -145,8 +148,7 @@ class Evaluator {
       case Type::filter:
         return call(one);
       case Type::test:
-        return Value::of(apply_test(one.name, evaluate(*one.parts[0]), one.line) !=
-                         one.is_negated);
+        return Value::of(apply_test(one.name, evaluate(*one.parts[0]), one.line) != one.is_negated);
       case Type::unary:
         return negate(one.name, evaluate(*one.parts[0]), one.line);
       case Type::binary:

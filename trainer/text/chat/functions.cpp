@@ -262,8 +262,8 @@ Value apply_filter(const Call& call, RenderBudget& budget) {
   if (name == "items") return items_of(call, budget);
   if (name == "tojson") {
     call.allow(1);
-    return Value::of(with_context([&] { return to_json(value); },
-                                  [&] { return cat("line ", call.line); }));
+    return Value::of(
+        with_context([&] { return to_json(value); }, [&] { return cat("line ", call.line); }));
   }
   if (name == "string") {
     call.allow(1);
@@ -312,8 +312,8 @@ Value call_method(const Call& call, RenderBudget& budget) {
 Value call_function(const Call& call, RenderBudget& budget) {
   if (call.name == "raise_exception") {
     call.allow(1);
-    fail(ErrorCode::mismatch, "the chat template refuses the conversation: ",
-         call.text(0, "a message"));
+    fail(ErrorCode::mismatch,
+         "the chat template refuses the conversation: ", call.text(0, "a message"));
   }
   if (call.name == "namespace") {
     if (!call.arguments.empty()) reject(call, "named arguments");

@@ -203,8 +203,8 @@ class Tokenizer {
     constexpr std::string_view characters = "\n\r\t\\'\"";
     const std::size_t found = at_ < text_.size() ? codes.find(text_[at_]) : std::string_view::npos;
     if (found != std::string_view::npos) return characters[found];
-    fail(ErrorCode::unsupported, "line ", line_, ": the escape ",
-         quoted(text_.substr(at_ - 1, 2)), " in a text");
+    fail(ErrorCode::unsupported, "line ", line_, ": the escape '", text_.substr(at_ - 1, 2),
+         "' in a text");
   }
 
   std::string_view text_;

@@ -98,8 +98,8 @@ std::vector<std::size_t> positions(std::span<const Value> bounds, std::size_t si
   };
   std::vector<std::size_t> result;
   const std::int64_t end = bound(bounds[1], step > 0 ? count : -1);
-  for (std::int64_t at = bound(bounds[0], step > 0 ? 0 : count - 1);
-       step > 0 ? at < end : at > end; at += step) {
+  for (std::int64_t at = bound(bounds[0], step > 0 ? 0 : count - 1); step > 0 ? at < end : at > end;
+       at += step) {
     result.push_back(static_cast<std::size_t>(at));
   }
   return result;

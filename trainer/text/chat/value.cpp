@@ -124,8 +124,9 @@ void Value::set(const std::string& name, Value value) {
 }
 
 const char* Value::type_name() const noexcept {
-  constexpr std::array names{"an undefined value", "none", "a Boolean", "an integer", "a number",
-                             "a text",             "a list", "a mapping", "a namespace"};
+  constexpr std::array names{"an undefined value", "none",   "a Boolean", "an integer",
+                             "a number",           "a text", "a list",    "a mapping",
+                             "a namespace"};
   return names[static_cast<std::size_t>(kind)];
 }
 

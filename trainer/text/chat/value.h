@@ -18,7 +18,17 @@ using Map = std::vector<std::pair<std::string, Value>>;
 
 // Copies share lists and maps, which do not change, but for the members of a namespace.
 struct Value {
-  enum class Kind : std::uint8_t { undefined, none, boolean, integer, number, text, list, map, space };
+  enum class Kind : std::uint8_t {
+    undefined,
+    none,
+    boolean,
+    integer,
+    number,
+    text,
+    list,
+    map,
+    space
+  };
 
   Kind kind = Kind::undefined;
   bool flag = false;

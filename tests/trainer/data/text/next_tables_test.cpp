@@ -118,13 +118,12 @@ TEST_CASE("rows that are cut off or have no label left are counted") {
 TEST_CASE("the weight of a row that is left out is left out with it") {
   DatasetOptions options = with(4);
   options.weights = "w";
-  const Dataset data =
-      Lines(R"({"prompt": "abcdef", "completion": "g", "w": 7})"
-            "\n"
-            R"({"prompt": "a", "completion": "b", "w": 1})"
-            "\n"
-            R"({"prompt": "a", "completion": "c", "w": 3})")
-          .open(options);
+  const Dataset data = Lines(R"({"prompt": "abcdef", "completion": "g", "w": 7})"
+                             "\n"
+                             R"({"prompt": "a", "completion": "b", "w": 1})"
+                             "\n"
+                             R"({"prompt": "a", "completion": "c", "w": 3})")
+                           .open(options);
   REQUIRE(data.rows() == 2);
   const std::vector<PortInfo> inputs{port("w", DType::float32, {-1})};
   Feeder feeder(inputs, data);
@@ -156,7 +155,7 @@ TEST_CASE("rows of two kinds and rows that lack a member are named by file and l
   CHECK_THAT(Lines(text + "\n\n" + question).refusal(),
              Contains("line 3 has 'prompt' and 'completion', the rows before it have 'text'"));
   CHECK_THAT(Lines(question + "\n{\"prompt\": \"a\"}").refusal(),
-             Contains("line 2 has none of 'prompt' and 'completion'"));
+             Contains("line 2 has no 'prompt' and 'completion'"));
   CHECK_THAT(Lines(question + "\n" + R"({"prompt": "a", "completion": 3})").refusal(),
              Contains("line 2 has no text 'completion'"));
   CHECK_THAT(Lines(R"({"prompt": "a", "completion": "b", "text": "c"})").refusal(),
@@ -195,8 +194,7 @@ TEST_CASE("texts with a label are of a class unless the model says that they are
 TEST_CASE("inference reads prompts without their completions") {
   DatasetOptions options;
   options.use = DataUse::inference;
-  const Dataset data =
-      Lines(question + "\n" + R"({"prompt": "abc"})").open(options);
+  const Dataset data = Lines(question + "\n" + R"({"prompt": "abc"})").open(options);
   REQUIRE(data.rows() == 2);
   CHECK(shown(data, "text", 0) == "ab_");
   CHECK(shown(data, "text", 1) == "abc");
