@@ -103,3 +103,12 @@ TEST_CASE("rows that are cut off are said, and refused where none is left") {
   shop.write("rows.jsonl", R"({"prompt": "abc", "completion": "d"})");
   shop.refuse(train + "--text-length 2", "no row has a token to learn within 2 ids");
 }
+
+TEST_CASE("finetune leaves labels that do not count out of the loss by itself") {
+  const Workshop shop;
+  write_decoder(shop);
+  write_rows(shop);
+  shop.succeed("finetune net.onnx --data rows.jsonl --epochs 2 --batch-size 3 -o tuned.onnx");
+  CHECK_THAT(shop.succeed("eval tuned.onnx --data rows.jsonl --metrics perplexity").out,
+             Contains("perplexity"));
+}
