@@ -37,8 +37,8 @@ class ONDINE_API ChatTemplate {
   // called "default", with its `bos_token`, `eos_token`, `pad_token` and `unk_token` as variables.
   // Error(corrupt), and Error(not_found) where it has no template.
   static ChatTemplate from_tokenizer_config(std::string_view json);
-  // A name, or a file: a tokenizer_config.json, which begins with "{" as no template can that is
-  // not one of these, or Jinja text.
+  // A name, or a file: a tokenizer_config.json, which begins with "{" that opens no tag, or Jinja
+  // text. Error(not_found) where there is neither.
   static ChatTemplate open(const std::string& name_or_file);
 
   // Error(mismatch) where the template refuses the messages (raise_exception), or takes other

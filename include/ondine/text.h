@@ -115,8 +115,8 @@ struct TextOptions {
 };
 
 // As the metadata says that the model was trained; else the length is that of its inputs of
-// integers [N, T] with the same fixed T. Error(unsupported) for an encoding of another name, and the
-// errors of TextEncoding::sentencepiece and tokenizer_json.
+// integers [N, T] with the same fixed T. Error(unsupported) for an encoding of another name, and
+// the errors of TextEncoding::sentencepiece and tokenizer_json.
 ONDINE_API TextOptions text_options(const Model& model);
 
 struct SampleOptions {
