@@ -112,3 +112,18 @@ TEST_CASE("finetune leaves labels that do not count out of the loss by itself") 
   CHECK_THAT(shop.succeed("eval tuned.onnx --data rows.jsonl --metrics perplexity").out,
              Contains("perplexity"));
 }
+
+TEST_CASE("conversations are trained by a template that the model keeps") {
+  const Workshop shop;
+  write_decoder(shop);
+  shop.write("rows.jsonl", R"({"messages": [{"role": "user", "content": "qk"}, )"
+                           R"({"role": "assistant", "content": "abc"}]})");
+  shop.write("t.jinja", "{% for m in messages %}{{ m.content }}{% endfor %}");
+  shop.succeed(prepare + "--ignore-index -100");
+  shop.refuse(train, "conversations need a template (--chat-template)");
+  shop.succeed(train + "--chat-template t.jinja -o tuned.onnx");
+  CHECK_THAT(shop.succeed("eval tuned.onnx --data rows.jsonl --metrics accuracy").out,
+             Contains("accuracy 1"));
+  shop.refuse("eval tuned.onnx --data rows.jsonl --chat-template chatml",
+              "--chat-template 'chatml' is not what the model was trained with");
+}
