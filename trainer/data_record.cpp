@@ -25,8 +25,10 @@ std::int64_t feature_count(const Model& model) {
 }
 
 // The column that gave the labels in training, where the data were no table: of texts, and of lists
-// of files. Class folders name theirs "label", which says nothing of the columns of a list.
+// of files. Class folders name theirs "label", which says nothing of the columns of a list. Labels
+// of the next token are no column of a file.
 std::string label_column(const DataRecord& record) {
+  if (record.prediction.meaning == OutputMeaning::next_token) return {};
   const DataRecord::Input* label = record.find_input(record.prediction.label);
   if (label == nullptr || (label->column == "label" && record.text.encoding.empty())) return {};
   return label->column;

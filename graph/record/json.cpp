@@ -100,6 +100,12 @@ void write_text(Json& to, const DataRecord::Text& from) {
   set(to, "encoding", text_json(from.encoding));
   set(to, "pieces", from.pieces.empty() ? Json() : Json::of(to_base64(from.pieces)));
   set(to, "length", unless(from.length, std::int64_t{0}));
+  set(to, "rows", from.rows ? Json::of(name_in(next_rows_names, *from.rows)) : Json());
+  set(to, "prompt", text_json(from.prompt));
+  set(to, "completion", text_json(from.completion));
+  set(to, "messages", text_json(from.messages));
+  set(to, "loss_on", from.loss_on ? Json::of(name_in(loss_on_names, *from.loss_on)) : Json());
+  set(to, "chat_template", text_json(from.chat_template));
 }
 
 // Objects in a list, found again by one of their members.
@@ -197,6 +203,16 @@ void read_text(const Reader& from, DataRecord::Text& to) {
   from.text("pieces", pieces);
   to.pieces = from_base64(pieces);
   to.length = from.count("length");
+  std::string name;
+  from.text("rows", name);
+  to.rows = find_in<NextTokenRows>(next_rows_names, name);
+  from.text("prompt", to.prompt);
+  from.text("completion", to.completion);
+  from.text("messages", to.messages);
+  name.clear();
+  from.text("loss_on", name);
+  to.loss_on = find_in<LossOn>(loss_on_names, name);
+  from.text("chat_template", to.chat_template);
 }
 
 DataRecord::Input read_input(const Reader& from) {

@@ -14,6 +14,8 @@ inline constexpr std::array<const char*, 10> meaning_names{
     "numbers", "embedding", "sequence",      "reconstruction",    "next-token"};
 inline constexpr std::array<const char*, 2> layout_names{"nchw", "nhwc"};
 inline constexpr std::array<const char*, 2> fit_names{"crop", "stretch"};
+inline constexpr std::array<const char*, 3> next_rows_names{"text", "prompt", "messages"};
+inline constexpr std::array<const char*, 2> loss_on_names{"answer", "all"};
 inline constexpr std::array<const char*, 3> column_kind_names{"number", "one-hot", "embedding"};
 
 template <class Enum, std::size_t N>

@@ -73,6 +73,13 @@ struct DataRecord {
     std::string encoding;     // TextEncoding::name(); empty: the model takes no texts
     std::string pieces;       // content of a SentencePiece model or of a tokenizer.json
     std::int64_t length = 0;  // ids in a row; 0: as the model's input says
+    // Rows of .jsonl files for models of the next token, where there were any.
+    std::optional<NextTokenRows> rows = {};
+    std::string prompt;  // names of members; empty: the usual ones
+    std::string completion;
+    std::string messages;
+    std::optional<LossOn> loss_on = {};
+    std::string chat_template;
   };
   // Operators in front of an input of the main graph that prepare wrote.
   struct Preprocessing {

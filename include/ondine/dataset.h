@@ -187,6 +187,10 @@ class ONDINE_API Dataset {
   // - .jsonl files (a JSON object on each line), and .csv and .tsv files with a header, that have
   //   the column text.column: this column, int64 [N, T], and the target as above ("label" in .jsonl
   //   files), if there is one. text.encoding says what the ids are.
+  // - .jsonl files for models of the next token, as text.next says: objects with a text and no
+  //   label, with a prompt and a completion, or with messages. Columns "text" and "label", int64
+  //   [N, T]: all ids of a row but the last, and the ids that follow, or next.ignored_label.
+  //   Error(mismatch) for options of text.next that have no effect on the rows.
   // Throws what load_splits throws, and Error(mismatch) or Error(corrupt) naming file, row and
   // column for a missing number without a fill, a row of another length, a class that the training
   // part (or options.classes) lacks, and a class without images.

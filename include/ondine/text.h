@@ -44,8 +44,14 @@ class ONDINE_API TextEncoding {
   std::vector<std::int64_t> encode(std::string_view text) const;
   // Of a text that goes on: without ending().
   std::vector<std::int64_t> encode_beginning(std::string_view text) const;
-  // Special tokens that encode() puts after each text; rows that are cut off end with them.
+  // Special tokens that encode() puts before and after each text; rows that are cut off end with
+  // the latter.
+  std::span<const std::int64_t> beginning() const noexcept;
   std::span<const std::int64_t> ending() const noexcept;
+  // The token that says that a text is over: of bytes the padding, of pieces the control piece for
+  // it, of a tokenizer.json the last of ending(), else the added token </s>, <|endoftext|>,
+  // <|end_of_text|> or <eos>. Nothing where there is none.
+  std::optional<std::int64_t> end_of_text() const noexcept;
   // Error(mismatch) for a number that is no id. Bytes: leaves the padding out; a sequence of ids
   // need not make whole characters. Pieces: control pieces have no text, and bytes that make no
   // character are U+FFFD. Special tokens have no text.
@@ -72,6 +78,36 @@ class ONDINE_API TextEncoding {
   std::shared_ptr<const text::TokenCoder> coder_;  // none: bytes
 };
 
+// What a row of a .jsonl file for a model of the next token is made of.
+enum class NextTokenRows : std::uint8_t {
+  text,      // a text
+  prompt,    // a prompt and its completion
+  messages,  // a conversation
+};
+
+// Which tokens are labels.
+enum class LossOn : std::uint8_t {
+  answer,  // those of completions and of what the assistant says, with the end of the text
+  all,
+};
+
+// Rows of .jsonl files for models of the next token.
+struct NextTokenOptions {
+  // Members of an object; empty: "prompt", "completion" and "messages".
+  std::string prompt = {};
+  std::string completion = {};
+  std::string messages = {};
+  // Nothing: the answer. Of rows that have an answer, else an error.
+  std::optional<LossOn> loss_on = {};
+  // The label of padding and of tokens that do not count.
+  std::int64_t ignored_label = -100;
+  // Jinja text of the template of conversations (ondine/chat.h); they need one.
+  std::string chat_template = {};
+  // As the rows of training were made; of data, as its rows are made. Where it is given, rows with
+  // a label are such rows as well, and `loss_on` need not have an effect.
+  std::optional<NextTokenRows> rows = {};
+};
+
 struct TextOptions {
   // Column of a .csv, .tsv or .jsonl file; empty: "text".
   std::string column = {};
@@ -79,11 +115,12 @@ struct TextOptions {
   // for, or the longest text. A .txt file is cut into windows of this length, which it needs.
   std::int64_t length = 0;
   TextEncoding encoding = {};
+  NextTokenOptions next = {};
 };
 
-// As the metadata says that the model was trained; else the length is that of the only input of
-// integers [N, T] with a fixed T. Error(unsupported) for an encoding of another name, and the
-// errors of TextEncoding::sentencepiece and tokenizer_json.
+// As the metadata says that the model was trained; else the length is that of its inputs of
+// integers [N, T] with the same fixed T. Error(unsupported) for an encoding of another name, and
+// the errors of TextEncoding::sentencepiece and tokenizer_json.
 ONDINE_API TextOptions text_options(const Model& model);
 
 struct SampleOptions {

@@ -13,6 +13,7 @@
 #include "trainer/data/files/mask_folder.h"
 #include "trainer/data/rows_column.h"
 #include "trainer/data/table/table.h"
+#include "trainer/data/text/next_tables.h"
 #include "trainer/data/text/text_places.h"
 #include "trainer/data/weights.h"
 
@@ -111,6 +112,7 @@ Dataset Dataset::open(std::span<const std::filesystem::path> places,
   if (!options.drop.empty() && !data.table()) {
     fail(ErrorCode::mismatch, "columns are dropped (--drop) of a .csv file of features");
   }
+  data::require_next_effect(data, options);
   data.set_reading(options);
   return data;
 }
@@ -124,6 +126,9 @@ Dataset Dataset::read(std::span<const std::filesystem::path> places,
       if (data::are_file_lists(*kind, starts)) {
         return Dataset(data::open_file_lists(*kind, places, options));
       }
+    }
+    if (const auto rows = data::next_token_rows(places, options)) {
+      return Dataset(data::open_next_tables(places, options, *rows));
     }
     if (data::are_text_tables(places, starts, options)) {
       return Dataset(data::open_text_tables(places, options));
@@ -257,6 +262,9 @@ DatasetOptions options_like(const Dataset& training, DatasetOptions options) {
     options.drop.clear();
     options.features = training.table()->features;
     options.target = training.table()->target;
+  } else if (training.text() && training.text()->next.rows) {
+    options.target.clear();
+    options.text.next = training.text()->next;
   } else if (training.text() && options.target.empty()) {
     options.target = training.target();
   }

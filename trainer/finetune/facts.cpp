@@ -118,6 +118,7 @@ Facts look_at(const Dataset& data, const NetworkOptions& options,
     // Labels are ids of the text itself.
     facts.target.row = {-1};
     facts.target.outputs = data.text()->encoding.size();
+    if (data.text()->next.rows) facts.target.ignored = data.text()->next.ignored_label;
     return facts;
   }
   const std::vector<PortInfo> columns = columns_of(data);

@@ -42,6 +42,29 @@ void require_encoding(const DataRecord& record, const Dataset& data) {
        known.name() == encoding.name() ? " with other pieces" : "");
 }
 
+// Rows of prompts and padding have labels that the loss must leave out, and what was learnt once
+// stays so.
+void require_next_rows(const DataRecord& record, const Dataset& data) {
+  const TextOptions text = data.text().value_or(TextOptions());
+  if (!text.next.rows || !data::PartAccess::of(data).opened.predicts_next) return;
+  const auto& ignored = record.prediction.ignored_label;
+  if (!record.prediction.loss.empty() && ignored != text.next.ignored_label) {
+    fail(ErrorCode::mismatch, "labels of the data that do not count are ", text.next.ignored_label,
+         ", the model's loss leaves out ", ignored ? std::to_string(*ignored) : "none",
+         ": prepare it with --ignore-index ", text.next.ignored_label);
+  }
+  if (record.text.loss_on && text.next.loss_on && record.text.loss_on != text.next.loss_on) {
+    fail(ErrorCode::mismatch,
+         "the data count other tokens (--loss-on) than the model was trained "
+         "with");
+  }
+  const std::string& known = record.text.chat_template;
+  if (!known.empty() && !text.next.chat_template.empty() && known != text.next.chat_template) {
+    fail(ErrorCode::mismatch,
+         "the template of conversations is not the one that the model was trained with");
+  }
+}
+
 void require_rate(const DataRecord& record, const Dataset& data) {
   const std::int64_t rate = data.sample_rate();
   if (rate == 0 || record.audio.rate == 0 || record.audio.rate == rate) return;
@@ -81,7 +104,19 @@ void take_meaning(DataRecord& record, const Model& model, const Dataset& trainin
   if (has_scores && is_next) prediction.meaning = OutputMeaning::next_token;
 }
 
+// How the rows of the last training were made.
+void take_next_rows(DataRecord::Text& record, const NextTokenOptions& next) {
+  if (!next.rows) return;
+  record.rows = next.rows;
+  record.prompt = next.prompt;
+  record.completion = next.completion;
+  record.messages = next.messages;
+  if (next.loss_on) record.loss_on = next.loss_on;
+  if (!next.chat_template.empty()) record.chat_template = next.chat_template;
+}
+
 void take_text(DataRecord& record, const Dataset& training) {
+  if (training.text()) take_next_rows(record.text, training.text()->next);
   if (!training.text() || !record.text.encoding.empty()) return;
   const TextOptions& text = *training.text();
   record.text.encoding = text.encoding.name();
@@ -111,6 +146,7 @@ void require_recorded(const DataRecord& record, const Dataset& data) {
     require_names("columns", data.table()->features, record.table->features);
   }
   require_encoding(record, data);
+  require_next_rows(record, data);
   require_rate(record, data);
 }
 

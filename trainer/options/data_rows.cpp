@@ -1,4 +1,5 @@
 // DatasetOptions.
+#include <ondine/chat.h>
 #include <ondine/error.h>
 
 #include "trainer/options/groups.h"
@@ -73,6 +74,46 @@ void set_tokenizer(DataTarget& to, const Given& given) {
   to.options.text.encoding = std::move(asked);
 }
 
+void set_loss_on(DataTarget& to, LossOn value) {
+  std::optional<LossOn>& loss_on = to.options.text.next.loss_on;
+  if (loss_on && *loss_on != value) {
+    throw Error(ErrorCode::mismatch,
+                "--loss-on counts other tokens than the model was trained with");
+  }
+  loss_on = value;
+}
+
+void set_chat_template(DataTarget& to, const Given& given) {
+  const std::string text = ChatTemplate::open(given.text()).text();
+  std::string& known = to.options.text.next.chat_template;
+  if (!known.empty() && known != text) {
+    throw Error(ErrorCode::mismatch,
+                given.option() + " '" + given.text() + "' is not what the model was trained with");
+  }
+  known = text;
+}
+
+void add_next_token(Rows<DataTarget>& rows) {
+  const auto member = [&](const char* name, const char* usual, std::string NextTokenOptions::*to) {
+    rows.text(name, "NAME", std::string("Member of a .jsonl with ") + usual,
+              [to](DataTarget& target, const Given& given) {
+                target.options.text.next.*to = given.text();
+              });
+  };
+  member("prompt-column", "the prompt; 'prompt' if absent", &NextTokenOptions::prompt);
+  member("completion-column", "the completion; 'completion' if absent",
+         &NextTokenOptions::completion);
+  member("messages-column", "the messages of a conversation; 'messages' if absent",
+         &NextTokenOptions::messages);
+  rows.text("chat-template", "NAME|FILE",
+            "How messages become text: chatml, llama2, llama3, gemma, phi3, mistral, zephyr, a "
+            "tokenizer_config.json or a file of Jinja",
+            set_chat_template);
+  rows.choice<LossOn>("loss-on", {{"answer", LossOn::answer}, {"all", LossOn::all}},
+                      "Tokens of prompts and conversations that are learnt; answers if absent",
+                      set_loss_on);
+}
+
 void add_texts(Rows<DataTarget>& rows) {
   rows.heading("Texts");
   rows.text("text-column", "COLUMN", "Column of texts in a .csv or .jsonl; 'text' if absent",
@@ -132,6 +173,7 @@ Rows<DataTarget> make_rows() {
   add_tables(rows);
   add_images(rows);
   add_texts(rows);
+  add_next_token(rows);
   add_sounds(rows);
   add_reading(rows);
   return rows;

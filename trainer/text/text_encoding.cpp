@@ -87,6 +87,14 @@ std::vector<std::int64_t> TextEncoding::encode_beginning(std::string_view text) 
   return ids;
 }
 
+std::span<const std::int64_t> TextEncoding::beginning() const noexcept {
+  return coder_ ? coder_->beginning() : std::span<const std::int64_t>();
+}
+
+std::optional<std::int64_t> TextEncoding::end_of_text() const noexcept {
+  return coder_ ? coder_->end_of_text() : padding;
+}
+
 std::span<const std::int64_t> TextEncoding::ending() const noexcept {
   return coder_ ? coder_->ending() : std::span<const std::int64_t>();
 }

@@ -14,10 +14,23 @@ std::int64_t length_of_input(const Model& model) {
   std::int64_t length = 0;
   for (const PortInfo& input : model.inputs()) {
     if (input.has_default || !is_integer(input.dtype)) continue;
-    if (length != 0 || !input.dims || input.dims->size() != 2) return 0;
-    length = std::max<std::int64_t>(0, (*input.dims)[1]);
+    if (!input.dims || input.dims->size() != 2) return 0;
+    const std::int64_t of_this = std::max<std::int64_t>(0, (*input.dims)[1]);
+    if (length != 0 && length != of_this) return 0;
+    length = of_this;
   }
   return length;
+}
+
+NextTokenOptions next_token_options(const DataRecord::Text& record) {
+  NextTokenOptions next;
+  next.rows = record.rows;
+  next.prompt = record.prompt;
+  next.completion = record.completion;
+  next.messages = record.messages;
+  next.loss_on = record.loss_on;
+  next.chat_template = record.chat_template;
+  return next;
 }
 
 }  // namespace
@@ -43,10 +56,15 @@ TextEncoding encoding_of(const DataRecord::Text& record) {
 
 TextOptions text_options(const Model& model) {
   return guard_memory("read the metadata", [&] {
-    const DataRecord::Text record = data_record(model).text;
+    const DataRecord whole = data_record(model);
+    const DataRecord::Text& record = whole.text;
     TextOptions options;
     options.encoding = text::encoding_of(record);
     options.column = record.column;
+    options.next = next_token_options(record);
+    if (whole.prediction.ignored_label) {
+      options.next.ignored_label = *whole.prediction.ignored_label;
+    }
     options.length = record.length > 0 ? record.length : length_of_input(model);
     return options;
   });

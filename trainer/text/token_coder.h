@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -34,8 +35,11 @@ class TokenCoder {
   virtual const char* name() const noexcept = 0;
   // Those after which a model has no more to say.
   virtual std::span<const std::int64_t> ends() const noexcept = 0;
-  // What encode() puts after each text.
+  // What encode() puts before and after each text.
+  virtual std::span<const std::int64_t> beginning() const noexcept { return {}; }
   virtual std::span<const std::int64_t> ending() const noexcept { return {}; }
+  // The token that says that a text is over; nothing where there is none.
+  virtual std::optional<std::int64_t> end_of_text() const noexcept { return {}; }
 };
 
 }  // namespace ondine::text

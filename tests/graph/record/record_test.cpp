@@ -32,7 +32,16 @@ DataRecord full() {
   record.table = TableColumns{{"a", "b"}, "y", 0.5};
   record.images = DataRecord::Images{ImageSize{5, 7}, ImageFit::stretch, Layout::nhwc, true};
   record.audio = {16000, 1.5};
-  record.text = {"message", "sentencepiece", std::string("\0\xff piece", 8), 12};
+  record.text = {"message",
+                 "sentencepiece",
+                 std::string("\0\xff piece", 8),
+                 12,
+                 NextTokenRows::messages,
+                 "p",
+                 "c",
+                 "m",
+                 LossOn::all,
+                 "{{ 1 }}"};
   record.preprocessing = {{"x", "uint8 nhwc resize 5x7", ImageSize{5, 7}, true}};
   record.table_plan =
       TablePlan{.input = "x",
@@ -86,6 +95,12 @@ TEST_CASE("a data record comes back as it was written") {
   CHECK(back.audio.seconds == 1.5);
   CHECK(back.text.pieces == full().text.pieces);
   CHECK(back.text.length == 12);
+  CHECK(back.text.rows == NextTokenRows::messages);
+  CHECK(back.text.prompt == "p");
+  CHECK(back.text.completion == "c");
+  CHECK(back.text.messages == "m");
+  CHECK(back.text.loss_on == LossOn::all);
+  CHECK(back.text.chat_template == "{{ 1 }}");
   CHECK(back.preprocessing[0].antialias);
   CHECK(back.table_plan == full().table_plan);
   CHECK(back.data.rows == 150);

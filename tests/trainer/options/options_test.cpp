@@ -91,6 +91,7 @@ std::string some_value(const OptionInfo& option) {
   if (option.name == "image-size") return "2x3";
   if (option.name == "preprocess") return "scale=1/255";
   if (option.name == "augment") return "flip";
+  if (option.name == "chat-template") return "chatml";
   return "name";
 }
 

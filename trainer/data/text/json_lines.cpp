@@ -79,6 +79,7 @@ class LineParser {
     } else if (peek() == '{' || peek() == '[') {
       member.kind = JsonMember::Kind::nested;
       skip_nested();
+      if (level_ == 0) member.value = line_.substr(first, at_ - first);
     } else {
       read_literal();
       member.value = line_.substr(first, at_ - first);
@@ -206,6 +207,12 @@ class LineParser {
 };
 
 }  // namespace
+
+const JsonMember* find_member(std::span<const JsonMember> members, std::string_view key) {
+  const auto found = std::find_if(members.begin(), members.end(),
+                                  [&](const JsonMember& one) { return one.key == key; });
+  return found == members.end() ? nullptr : &*found;
+}
 
 void parse_json_lines(
     std::string_view text, std::span<const std::string> keys,

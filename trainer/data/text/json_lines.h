@@ -16,9 +16,11 @@ struct JsonMember {
   enum class Kind { text, other, nested };
   std::string key;
   Kind kind = Kind::other;
-  std::string value;  // of a text its characters, of other values as written; of arrays and objects
-                      // nothing
+  std::string value;  // of a text its characters, of other values as written
 };
+
+// nullptr where there is none of that key.
+const JsonMember* find_member(std::span<const JsonMember> members, std::string_view key);
 
 // Calls `take` with those members of each line that have one of the keys, and its number (from 1).
 // Lines end with LF, CR LF or CR; empty lines are skipped. NaN, Infinity and -Infinity are values,

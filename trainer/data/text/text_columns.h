@@ -26,8 +26,11 @@ class TextRows {
   explicit TextRows(TextEncoding encoding) : encoding_(std::move(encoding)) {}
 
   void add(std::string_view text);  // UTF-8
+  void add(std::span<const std::int64_t> ids);
   std::uint64_t size() const noexcept { return ends_.size(); }
   StoredIds operator[](std::uint64_t row) const;
+  // The position of its first id among those of all rows.
+  std::uint64_t first(std::uint64_t row) const { return row == 0 ? 0 : ends_[row - 1]; }
   const TextEncoding& encoding() const noexcept { return encoding_; }
 
  private:

@@ -5,11 +5,10 @@
 #include "trainer/data/split_words.h"
 #include "trainer/data/table/table_columns.h"
 #include "trainer/data/table/targets.h"
-#include "trainer/data/text/json_lines.h"
+#include "trainer/data/text/json_weights.h"
 #include "trainer/data/text/text_columns.h"
 #include "trainer/data/text/text_places.h"
 #include "trainer/data/text_file.h"
-#include "trainer/data/weights.h"
 #include "trainer/text/require_utf8.h"
 
 namespace ondine::data {
@@ -53,12 +52,13 @@ class TextTableReader {
   }
 
   void take_object(const std::vector<JsonMember>& members, std::uint64_t line) {
-    const JsonMember* text = find(members, column_);
+    const JsonMember* text = find_member(members, column_);
     if (text == nullptr || text->kind != JsonMember::Kind::text) {
       fail(ErrorCode::corrupt, "line ", line, " has no text ", quoted(column_));
     }
     const std::string name = target_of(*options_);
-    const JsonMember* target = options_->use == DataUse::inference ? nullptr : find(members, name);
+    const JsonMember* target =
+        options_->use == DataUse::inference ? nullptr : find_member(members, name);
     if (!is_open_) {
       is_open_ = true;
       const bool is_asked = !options_->target.empty() && options_->use != DataUse::inference;
@@ -68,7 +68,7 @@ class TextTableReader {
       fail(ErrorCode::corrupt, "line ", line, ": a character U+0000 is no text");
     }
     table_->texts.add(text->value);
-    add_weight(members, line);
+    add_json_weight(table_->weights, table_->texts.size() == 1, members, *options_, line);
     if (table_->targets.column.empty()) return;
     if (target != nullptr && target->kind == JsonMember::Kind::nested) {
       fail(ErrorCode::corrupt, "line ", line, ": ", quoted(name), " is no single value");
@@ -79,25 +79,6 @@ class TextTableReader {
   }
 
  private:
-  // Objects need not have the same members, so that the first one says whether there are weights.
-  void add_weight(const std::vector<JsonMember>& members, std::uint64_t line) {
-    if (options_->weights.empty() || options_->use == DataUse::inference) return;
-    const JsonMember* weight = find(members, options_->weights);
-    const bool is_first = table_->texts.size() == 1;
-    if (is_first && (weight != nullptr || !options_->weights_are_optional)) {
-      table_->weights.column = options_->weights;
-    }
-    if (table_->weights.column.empty()) return;
-    const bool is_value = weight != nullptr && weight->kind != JsonMember::Kind::nested;
-    table_->weights.add(is_value ? weight->value : std::string(), line);
-  }
-
-  static const JsonMember* find(const std::vector<JsonMember>& members, const std::string& key) {
-    const auto found = std::find_if(members.begin(), members.end(),
-                                    [&](const JsonMember& one) { return one.key == key; });
-    return found == members.end() ? nullptr : &*found;
-  }
-
   void take_header(std::span<const std::string> fields) {
     names_.assign(fields.begin(), fields.end());
     text_ = require_column(names_, column_, "--text-column");
@@ -156,7 +137,7 @@ Dataset::Part part_of(TextTable table, const TargetReader* reader, const Dataset
   Dataset::Part part;
   if (table.texts.size() == 0) return part;
   part.threads = options.threads;
-  part.text = TextOptions{text_column_of(options), options.text.length, options.text.encoding};
+  part.text = TextOptions{text_column_of(options), options.text.length, options.text.encoding, {}};
   part.columns.push_back(
       text_column(text_column_of(options), std::move(table.texts), options.text.length));
   add_column(part, table.weights);

@@ -62,7 +62,7 @@ Dataset::Part part_of(std::vector<RunningText> texts, const DatasetOptions& opti
          options.text.encoding == TextEncoding() ? " bytes" : " pieces", ", a window of ", length,
          " and the one that follows need ", length + 1);
   }
-  part.text = TextOptions{{}, length, options.text.encoding};
+  part.text = TextOptions{{}, length, options.text.encoding, {}};
   part.target = "label";
   part.opened.predicts_next = true;
   part.columns.push_back(window_column("text", texts, length, 0));

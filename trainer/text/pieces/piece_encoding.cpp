@@ -29,13 +29,12 @@ bool stays_in_word(const Piece& piece) {
   return !piece.is_text() || word_end(piece.text, 0) == std::string_view::npos;
 }
 
-std::int64_t padding_of(const PieceModel& model, const PieceTrie& reserved) {
-  for (const std::string& name : {model.pad_piece, model.end_piece}) {
-    const std::int32_t id = reserved.find(name);
-    if (id == PieceTrie::none) continue;
-    if (model.pieces[static_cast<std::size_t>(id)].type == PieceType::control) return id;
-  }
-  return model.unknown;
+std::optional<std::int64_t> control_piece(const PieceModel& model, const PieceTrie& reserved,
+                                          const std::string& name) {
+  const std::int32_t id = reserved.find(name);
+  if (id == PieceTrie::none) return {};
+  const bool is_control = model.pieces[static_cast<std::size_t>(id)].type == PieceType::control;
+  return is_control ? std::optional<std::int64_t>(id) : std::nullopt;
 }
 
 std::vector<std::int64_t> ends_of(const PieceModel& model) {
@@ -121,7 +120,9 @@ PieceEncoding::PieceEncoding(std::string file)
       normalizer_(model_.normalizer, user_defined_),
       unigram_(tables_),
       stay_in_words_(std::all_of(model_.pieces.begin(), model_.pieces.end(), stays_in_word)),
-      padding_(padding_of(model_, reserved_)),
+      end_(control_piece(model_, reserved_, model_.end_piece)),
+      padding_(control_piece(model_, reserved_, model_.pad_piece)
+                   .value_or(end_.value_or(model_.unknown))),
       ends_(ends_of(model_)) {
   model_.normalizer.charsmap = {};
 }

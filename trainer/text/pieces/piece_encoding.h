@@ -33,6 +33,8 @@ class PieceEncoding final : public TokenCoder {
   }
   // The piece for padding, else that for the end of a text, else the unknown one.
   std::int64_t padding() const noexcept override { return padding_; }
+  // The control piece for it.
+  std::optional<std::int64_t> end_of_text() const noexcept override { return end_; }
   const std::string& file() const noexcept override { return file_; }
   std::span<const std::int64_t> ends() const noexcept override { return ends_; }
   const char* name() const noexcept override { return "sentencepiece"; }
@@ -54,6 +56,7 @@ class PieceEncoding final : public TokenCoder {
   Normalizer normalizer_;
   UnigramSegmenter unigram_;
   bool stay_in_words_;  // no piece has a space after another character
+  std::optional<std::int64_t> end_;
   std::int64_t padding_;
   std::vector<std::int64_t> ends_;
 };

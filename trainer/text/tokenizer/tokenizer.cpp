@@ -147,11 +147,15 @@ std::int64_t Tokenizer::find_padding(const JsonView& json) const {
   for (const std::string_view name : {"[PAD]", "<pad>", "<|pad|>", "<PAD>"}) {
     if (const AddedTokens::Token* token = added_->find(name)) return token->id;
   }
+  return end_of_text().value_or(std::max<std::int64_t>(0, model_->unknown()));
+}
+
+std::optional<std::int64_t> Tokenizer::end_of_text() const noexcept {
   if (!frame_.after.empty()) return frame_.after.back();
   for (const std::string_view name : end_names) {
     if (const AddedTokens::Token* token = added_->find(name)) return token->id;
   }
-  return std::max<std::int64_t>(0, model_->unknown());
+  return {};
 }
 
 void Tokenizer::encode_text(std::string_view text, bool is_first, Writer& writer) const {

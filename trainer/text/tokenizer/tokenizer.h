@@ -40,7 +40,10 @@ class Tokenizer final : public TokenCoder {
   const std::string& file() const noexcept override { return file_; }
   std::span<const std::int64_t> ends() const noexcept override { return ends_; }
   const char* name() const noexcept override { return "tokenizer.json"; }
+  std::span<const std::int64_t> beginning() const noexcept override { return frame_.before; }
   std::span<const std::int64_t> ending() const noexcept override { return frame_.after; }
+  // The last token after a text, else that of a usual name.
+  std::optional<std::int64_t> end_of_text() const noexcept override;
 
  private:
   // What one call at a time works with, kept for the next ones.

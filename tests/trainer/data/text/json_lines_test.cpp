@@ -21,7 +21,7 @@ std::string read(const std::string& text) {
                              out += " " + one.key + "=";
                              if (one.kind == JsonMember::Kind::text) out += "\"" + one.value + "\"";
                              if (one.kind == JsonMember::Kind::other) out += one.value;
-                             if (one.kind == JsonMember::Kind::nested) out += "[" + one.value + "]";
+                             if (one.kind == JsonMember::Kind::nested) out += "[]";
                            }
                            out += ";";
                          });
@@ -123,4 +123,14 @@ TEST_CASE("arrays and objects are nested at most a hundred deep") {
   CHECK(read(nested(100)) == "1 a=[];");
   CHECK(read(nested(100) + "\n" + nested(100)) == "1 a=[];2 a=[];");
   refuse(nested(101), "line 1, byte 106: not JSON, too deep");
+}
+
+TEST_CASE("a nested value is kept as it is written") {
+  const std::vector<std::string> keys{"a", "b"};
+  std::string values;
+  data::parse_json_lines(R"({"a": [1, {"b": "x\n"}], "b" : {"a":[ ]} , "c": {}})", keys,
+                         [&](const std::vector<JsonMember>& members, std::uint64_t) {
+                           for (const JsonMember& one : members) values += one.value + ";";
+                         });
+  CHECK(values == R"([1, {"b": "x\n"}];{"a":[ ]};)");
 }

@@ -76,7 +76,9 @@ TEST_CASE("the target of JSON lines is the label or what the options say, if it 
   const std::string labelled = R"({"text": "a", "label": "x", "kind": "p"})";
   CHECK(Tables{{"t.jsonl", labelled}}.columns() == Names{"text", "label"});
   CHECK(Tables{{"t.jsonl", labelled}}.columns(with_target("kind")) == Names{"text", "kind"});
-  CHECK(Tables{{"t.jsonl", R"({"text": "a", "kind": "p"})"}}.columns() == Names{"text"});
+  DatasetOptions inference;
+  inference.use = DataUse::inference;
+  CHECK(Tables{{"t.jsonl", R"({"text": "a", "kind": "p"})"}}.columns(inference) == Names{"text"});
   CHECK(Tables{{"t.jsonl", labelled}}.columns(with_target("", "kind")) == Names{"kind", "label"});
 }
 
