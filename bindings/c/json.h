@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <ondine/dataset.h>
+#include <ondine/federated_worker.h>
 #include <ondine/model.h>
 #include <ondine/prepare.h>
 #include <ondine/trainer.h>
@@ -24,5 +25,6 @@ std::string step_json(const StepReport& report);
 std::string epoch_json(const EpochReport& report);
 std::string fit_json(const FitReport& report);
 std::string evaluation_json(const Evaluation& evaluation);
+std::string federated_json(const FederatedAnswer& answer);
 
 }  // namespace ondine::c

@@ -21,4 +21,5 @@ NB_MODULE(_ondine, module) {
   bind_model(module);
   bind_data(module);
   bind_trainer(module);
+  bind_federated(module);
 }

@@ -45,6 +45,7 @@ void test_gradients_and_rates(void);
 void test_state_and_files(void);
 void test_rows(void);
 void test_training(void);
+void test_federated(void);
 void test_values(void);
 void test_dlpack(void);
 void test_stopping(void);

@@ -12,6 +12,7 @@ int main(int count, char** arguments) {
   test_state_and_files();
   test_rows();
   test_training();
+  test_federated();
   test_values();
   test_dlpack();
   test_stopping();
