@@ -98,7 +98,7 @@ class _Worker:
         metadata = message.metadata
         key, arrays = _only(message, ArrayRecord, "arrays")
         _, settings = _only(message, ConfigRecord, "settings")
-        values = {name: np.ascontiguousarray(array.numpy()) for name, array in arrays.items()}
+        values = _values(arrays)
         trained, text = self._handle.answer(
             metadata.message_type,
             convert(values, {}, False),
@@ -175,18 +175,39 @@ def client_app(
     return app
 
 
-def _weights(model: Model) -> list[str]:
-    """The names of the weights that a training step updates."""
-    return [one["name"] for one in model.state if one["role"] == "weight"]
+def _weights(model: Model) -> dict[str, tuple[int, str]]:
+    """The weights that a training step updates, and their element types."""
+    return {one["name"]: (one["dtype"], "tensor") for one in model.state if one["role"] == "weight"}
 
 
-def _set_weights(model: Model, arrays: ArrayRecord) -> None:
-    values = {name: np.ascontiguousarray(array.numpy()) for name, array in arrays.items()}
+def _values(arrays: ArrayRecord) -> dict[str, Any]:
+    return {name: np.ascontiguousarray(array.numpy()) for name, array in arrays.items()}
+
+
+def _rounded(arrays: ArrayRecord, types: Mapping[str, tuple[int, str]]) -> ArrayRecord:
+    """In the types of the model: some strategies of Flower compute in float64."""
+    values = _values(arrays)
     for name, value in values.items():
         if not np.all(np.isfinite(value)):
-            text = f"the server's array '{name}' has NaN or infinite numbers"
+            text = f"array '{name}' of the strategy has NaN or infinite numbers"
             raise make_error(9, "not_finite", text, text, [])
-    model.set_state(values)
+    return ArrayRecord(
+        {name: Array(value) for name, value in convert(values, types, copy=True).items()}
+    )
+
+
+def _watch(strategy: Strategy, types: Mapping[str, tuple[int, str]]) -> Strategy:
+    """The strategy, whose results are rounded, and missing ones said."""
+    aggregate = strategy.aggregate_train
+
+    def aggregate_train(server_round: int, replies: Any) -> Any:
+        arrays, metrics = aggregate(server_round, replies)
+        if arrays is None:
+            _log.warning("round %d has no result: no node sent trained weights", server_round)
+        return None if arrays is None else _rounded(arrays, types), metrics
+
+    strategy.aggregate_train = aggregate_train
+    return strategy
 
 
 def _require_place(place: Optional[Place], what: str) -> None:
@@ -250,10 +271,10 @@ def server_app(
         rows: Optional[Dataset] = None if data is None else to_dataset(data, trained, "evaluation")
 
         def evaluate(_: int, arrays: ArrayRecord) -> Optional[MetricRecord]:
-            _set_weights(trained, arrays)
+            trained.set_state(_values(arrays))
             return MetricRecord(Trainer(trained).evaluate(rows)["metrics"]) if rows is not None else None
 
-        result = _strategy(strategy, context).start(
+        result = _watch(_strategy(strategy, context), exchanged).start(
             grid=grid,
             initial_arrays=ArrayRecord(
                 {name: Array(np.asarray(trained.get_state(name))) for name in exchanged}
@@ -268,7 +289,7 @@ def server_app(
             Path(history).write_text(json.dumps(_history(result), indent=1) + "\n")
         if not result.arrays:
             raise _mismatch("no round has a result: no node sent trained weights")
-        _set_weights(trained, result.arrays)
+        trained.set_state(_values(result.arrays))
         if output is not None:
             trained.export(output)
 

@@ -80,7 +80,7 @@ TEST_CASE("what a worker refuses is named and changes nothing") {
   arrays[1].second = Tensor::of<float>({2}, std::vector{0.5F, 1.0F});
   CHECK_THAT(refusal(worker, {.arrays = arrays}, ErrorCode::mismatch),
              Contains("array 'b': it has the shape '[2]'"));
-  arrays[1].second = Sequence{};
+  arrays[1].second = Value::sequence({});
   CHECK(refusal(worker, {.arrays = arrays}, ErrorCode::mismatch) == "array 'b': it is no tensor");
   arrays = line_weights();
   arrays[0].second.tensor().mutable_values<float>()[1] = std::numeric_limits<float>::quiet_NaN();
