@@ -112,8 +112,10 @@ class _Worker:
         if trained:
             # In the order of the message, which mods of Flower compare.
             content[key] = ArrayRecord({name: Array(trained[name]) for name in values})
-        metrics = {name: value if isinstance(value, int) else float(value)
-                   for name, value in report["metrics"].items()}  # fmt: skip
+        metrics: dict[str, Any] = {
+            name: value if isinstance(value, int) else float(value)
+            for name, value in report["metrics"].items()
+        }
         content["metrics"] = MetricRecord(metrics)
         if report["config"]:
             content["config"] = ConfigRecord(report["config"])
@@ -206,7 +208,7 @@ def _watch(strategy: Strategy, types: Mapping[str, tuple[int, str]]) -> Strategy
             _log.warning("round %d has no result: no node sent trained weights", server_round)
         return None if arrays is None else _rounded(arrays, types), metrics
 
-    strategy.aggregate_train = aggregate_train
+    setattr(strategy, "aggregate_train", aggregate_train)
     return strategy
 
 

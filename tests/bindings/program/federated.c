@@ -51,8 +51,9 @@ static void check_mistakes(ondine_federated_worker* worker, const ondine_values*
   FAIL(ondine_federated_worker_answer(worker, "train", arrays, "{\"epochs\":0}", -1, &trained,
                                       &text),
        ONDINE_MISMATCH, "'epochs'");
-  FAIL(ondine_federated_worker_answer(worker, "train", arrays, NULL, 0, &trained, &text),
-       ONDINE_LIMIT, "time");
+  FAIL(
+      ondine_federated_worker_answer(worker, "train", arrays, "{\"epochs\":2}", 0, &trained, &text),
+      ONDINE_LIMIT, "time");
   CHECK(trained == NULL && text == NULL);
 }
 
@@ -75,7 +76,8 @@ void test_federated(void) {
   ondine_model_free(model);
   check_mistakes(worker, arrays);
   OK(ondine_federated_worker_on_wait(worker, ask, &answer));
-  FAIL(ondine_federated_worker_answer(worker, "train", arrays, NULL, -1, &trained, &text),
+  FAIL(ondine_federated_worker_answer(worker, "train", arrays, "{\"epochs\":2}", -1, &trained,
+                                      &text),
        ONDINE_CANCELLED, "stopped");
   CHECK(asked == 1);
   answer = 0;
