@@ -13,12 +13,11 @@ import math
 import os
 import time
 from pathlib import Path
-from typing import Any, Callable, Mapping, Optional, Sequence, Union
+from typing import Any, Callable, Iterable, Mapping, Optional, Sequence, Union
 
 import numpy as np
 
 from . import _ondine
-from .data import Dataset
 from .errors import Error, make_error
 from .feeds import convert
 from .model import Model, Place, load
@@ -179,7 +178,14 @@ def client_app(
 
 def _weights(model: Model) -> dict[str, tuple[int, str]]:
     """The weights that a training step updates, and their element types."""
-    return {one["name"]: (one["dtype"], "tensor") for one in model.state if one["role"] == "weight"}
+    types = {one["name"]: (one["dtype"], "tensor") for one in model.state if one["role"] == "weight"}
+    if not types:
+        raise _mismatch("the model has no weights that training updates")
+    return types
+
+
+def _present(model: Model, names_of: Iterable[str]) -> ArrayRecord:
+    return ArrayRecord({name: Array(np.asarray(model.get_state(name))) for name in names_of})
 
 
 def _values(arrays: ArrayRecord) -> dict[str, Any]:
@@ -235,6 +241,19 @@ def _history(result: Result) -> list[dict[str, Any]]:
             for number in rounds]  # fmt: skip
 
 
+def _evaluation(model: Model, data: Optional[Data]) -> Any:
+    """Evaluates the server's arrays on its data, if it has some."""
+    if data is None:
+        return None
+    rows = to_dataset(data, model, "evaluation")
+
+    def evaluate(_: int, arrays: ArrayRecord) -> MetricRecord:
+        model.set_state(_values(arrays))
+        return MetricRecord(Trainer(model).evaluate(rows)["metrics"])
+
+    return evaluate
+
+
 def _strategy(given: Any, context: Context) -> Strategy:
     if given is None:
         return FedAvg()
@@ -268,24 +287,14 @@ def server_app(
         _require_place(history, "history")
         trained = _model(model, context)
         exchanged = _weights(trained)
-        if not exchanged:
-            raise _mismatch("the model has no weights that training updates")
-        rows: Optional[Dataset] = None if data is None else to_dataset(data, trained, "evaluation")
-
-        def evaluate(_: int, arrays: ArrayRecord) -> Optional[MetricRecord]:
-            trained.set_state(_values(arrays))
-            return MetricRecord(Trainer(trained).evaluate(rows)["metrics"]) if rows is not None else None
-
         result = _watch(_strategy(strategy, context), exchanged).start(
             grid=grid,
-            initial_arrays=ArrayRecord(
-                {name: Array(np.asarray(trained.get_state(name))) for name in exchanged}
-            ),
+            initial_arrays=_present(trained, exchanged),
             num_rounds=rounds,
             timeout=timeout,
             train_config=ConfigRecord(dict(train_config or {})),
             evaluate_config=ConfigRecord(dict(evaluate_config or {})),
-            evaluate_fn=evaluate if data is not None else None,
+            evaluate_fn=_evaluation(trained, data),
         )
         if history is not None:
             Path(history).write_text(json.dumps(_history(result), indent=1) + "\n")
