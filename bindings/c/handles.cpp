@@ -29,6 +29,8 @@ const char* name_of(Kind kind) noexcept {
       return "trainer";
     case Kind::cancel:
       return "cancel flag";
+    case Kind::federated_worker:
+      return "worker of a federation";
   }
   return "object";
 }

@@ -17,6 +17,7 @@ enum class Kind : std::uint8_t {
   batches,
   trainer,
   cancel,
+  federated_worker,
 };
 
 // A handle that is reserved before there is something to name, so that nothing can fail afterwards.

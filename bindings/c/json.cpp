@@ -28,6 +28,21 @@ Json metrics(const Metrics& metrics) {
   return result;
 }
 
+struct ToJson {
+  Json operator()(std::monostate) const { return {}; }
+  Json operator()(double value) const { return number(value); }
+  template <class Value>
+  Json operator()(const Value& value) const {
+    return value;
+  }
+};
+
+Json record(const FederatedRecord& record) {
+  Json result = Json::object();
+  for (const auto& [name, value] : record) result[name] = std::visit(ToJson(), value);
+  return result;
+}
+
 Json dims(const Shape& shape) {
   Json result = Json::array();
   for (const std::int64_t dim : shape) result.push_back(dim);
@@ -271,6 +286,13 @@ std::string finetune_json(const FinetuneReport& report) {
                   {"refit_rows", report.refit_rows},
                   {"metric", report.metric},
                   {"output", report.output.string()}});
+}
+
+std::string federated_json(const FederatedAnswer& answer) {
+  Json result{{"metrics", record(answer.metrics)}, {"config", record(answer.config)}};
+  result["round"] = answer.round;
+  result["notes"] = answer.notes;
+  return text_of(result);
 }
 
 }  // namespace ondine::c

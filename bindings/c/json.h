@@ -6,6 +6,7 @@
 
 #include <ondine/dataset.h>
 #include <ondine/finetune.h>
+#include <ondine/federated_worker.h>
 #include <ondine/model.h>
 #include <ondine/prepare.h>
 #include <ondine/trainer.h>
@@ -26,5 +27,6 @@ std::string epoch_json(const EpochReport& report);
 std::string fit_json(const FitReport& report);
 std::string evaluation_json(const Evaluation& evaluation);
 std::string finetune_json(const FinetuneReport& report);
+std::string federated_json(const FederatedAnswer& answer);
 
 }  // namespace ondine::c

@@ -10,6 +10,7 @@
 #include <ondine/c.h>
 #include <ondine/data.h>
 #include <ondine/error.h>
+#include <ondine/federated_worker.h>
 #include <ondine/model.h>
 #include <ondine/trainer.h>
 
@@ -71,6 +72,12 @@ struct TrainerObject {
   OneCall calls;
 };
 
+struct FederatedWorkerObject {
+  explicit FederatedWorkerObject(FederatedWorker made) : worker(std::move(made)) {}
+  FederatedWorker worker;
+  OneCall calls;
+};
+
 struct CancelObject {
   std::shared_ptr<CancelFlag> flag = std::make_shared<CancelFlag>(false);
 };
@@ -83,9 +90,13 @@ ONDINE_HANDLE(ondine_model, ondine::c::ModelObject, model)
 ONDINE_HANDLE(ondine_dataset, ondine::Dataset, dataset)
 ONDINE_HANDLE(ondine_batches, ondine::c::BatchesObject, batches)
 ONDINE_HANDLE(ondine_trainer, ondine::c::TrainerObject, trainer)
+ONDINE_HANDLE(ondine_federated_worker, ondine::c::FederatedWorkerObject, federated_worker)
 ONDINE_HANDLE(ondine_cancel, ondine::c::CancelObject, cancel)
 
 namespace ondine::c {
+
+// Options of the group train for a loop over the model, whose seed is that of the order of rows.
+TrainerOptions trainer_options_in(const Model& model, const ondine_option* given);
 
 // A list of values that a call returns.
 class NewValues {

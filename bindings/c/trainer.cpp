@@ -54,7 +54,9 @@ OwnMetric metric_of(const ondine_metric& given, void* user) {
   return metric;
 }
 
-TrainerOptions options_of(const Model& model, const ondine_option* given) {
+}  // namespace
+
+TrainerOptions ondine::c::trainer_options_in(const Model& model, const ondine_option* given) {
   const std::vector<PortInfo> inputs =
       model.algorithm_count() == 0 ? std::vector<PortInfo>() : model.algorithm(0).inputs;
   TrainerOptions result = trainer_options(options_in(given), inputs);
@@ -62,14 +64,12 @@ TrainerOptions options_of(const Model& model, const ondine_option* given) {
   return result;
 }
 
-}  // namespace
-
 ondine_error* ondine_trainer_new(ondine_model* model, const ondine_option* given,
                                  ondine_trainer** trainer) {
   return guard([&] {
     require(trainer, "trainer");
     const auto object = get(model);
-    New<ondine_trainer> made(object, options_of(object->model, given));
+    New<ondine_trainer> made(object, trainer_options_in(object->model, given));
     *trainer = made.release();
   });
 }

@@ -44,6 +44,7 @@ typedef struct ondine_model ondine_model;
 typedef struct ondine_dataset ondine_dataset;
 typedef struct ondine_batches ondine_batches;
 typedef struct ondine_trainer ondine_trainer;
+typedef struct ondine_federated_worker ondine_federated_worker;
 typedef struct ondine_cancel ondine_cancel;
 struct DLManagedTensor; /* of <dlpack/dlpack.h> */
 

@@ -160,6 +160,34 @@ ONDINE_C_API ondine_error* ondine_new_network(const char* kind, const ondine_dat
                                               const ondine_option* options, void** bytes,
                                               size_t* size, char** description);
 
+/* ---- federations ---- */
+
+/* Not 0 ends what waits. */
+typedef int (*ondine_wait_callback)(void* user);
+
+/* What a node of a federation does with a message (docs/federated.md), for callers that have a
+   connection. Holds copies of the model and the data. `options`: group train; `federation`: group
+   federate, without the options of the connection. */
+ONDINE_C_API ondine_error* ondine_federated_worker_new(const ondine_model* model,
+                                                       const ondine_dataset* dataset,
+                                                       const ondine_option* options,
+                                                       const ondine_option* federation,
+                                                       ondine_federated_worker** worker);
+/* `callback` is asked after every step, on the thread of the call; NULL for none. */
+ONDINE_C_API ondine_error* ondine_federated_worker_on_wait(ondine_federated_worker* worker,
+                                                           ondine_wait_callback callback,
+                                                           void* user);
+/* `type`: "train", "evaluate" or "query". `arrays`: the weights that a training step updates; NULL
+   for a query. `settings`: a JSON object with the settings of the message, or NULL. `seconds`: that
+   the answer may take, from 0 on; below 0 for any time. `trained`: the arrays of a training, else
+   none; may be NULL. `answer`: JSON, federated answer. */
+ONDINE_C_API ondine_error* ondine_federated_worker_answer(ondine_federated_worker* worker,
+                                                          const char* type,
+                                                          const ondine_values* arrays,
+                                                          const char* settings, double seconds,
+                                                          ondine_values** trained, char** answer);
+ONDINE_C_API void ondine_federated_worker_free(ondine_federated_worker* worker);
+
 #ifdef __cplusplus
 }
 #endif

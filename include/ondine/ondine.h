@@ -16,6 +16,7 @@
 #include <ondine/error.h>
 #include <ondine/external_data.h>
 #include <ondine/federated.h>
+#include <ondine/federated_worker.h>
 #include <ondine/finetune.h>
 #include <ondine/fusion.h>
 #include <ondine/generate.h>

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <span>
 
 #include "core/digest.h"
 #include "core/message.h"
@@ -53,20 +54,25 @@ std::vector<std::int64_t> numbers(const JsonValue& list, std::string_view name) 
   return result;
 }
 
-void require_form(const JsonValue& description, const StateInfo& wanted) {
-  const std::string& dtype = member(description, "dtype", JsonValue::Kind::text).text;
+// `dtype` as NumPy has it.
+void require_form(const std::string& dtype, std::span<const std::int64_t> dims,
+                  const StateInfo& wanted) {
   if (dtype != numpy_name(wanted.dtype)) {
     fail(ErrorCode::mismatch, "it is of type ", quoted(dtype), ", the model's is ",
          numpy_name(wanted.dtype));
   }
-  const std::vector<std::int64_t> dims =
-      numbers(member(description, "shape", JsonValue::Kind::list), "shape");
   if (!std::equal(dims.begin(), dims.end(), wanted.shape.begin(), wanted.shape.end())) {
     std::string text;
     for (const std::int64_t dim : dims) text += (text.empty() ? "" : ", ") + std::to_string(dim);
     fail(ErrorCode::mismatch, "it has the shape ", quoted("[" + text + "]"), ", the model's has ",
          wanted.shape);
   }
+}
+
+void require_form(const JsonValue& description, const StateInfo& wanted) {
+  const std::string& dtype = member(description, "dtype", JsonValue::Kind::text).text;
+  require_form(dtype, numbers(member(description, "shape", JsonValue::Kind::list), "shape"),
+               wanted);
   const std::string& form = member(description, "stype", JsonValue::Kind::text).text;
   if (form != "numpy.ndarray") {
     fail(ErrorCode::unsupported, "it is stored as ", quoted(form), ", not as numpy.ndarray");
@@ -141,6 +147,26 @@ Tensor read_array(const std::string& id, const StateInfo& wanted, const FetchObj
   }
   require_finite(array, "its file");
   return array;
+}
+
+void require_names(const std::vector<StateInfo>& wanted, std::set<std::string> names) {
+  for (const StateInfo& one : wanted) {
+    if (names.erase(one.name) == 0) {
+      fail(ErrorCode::mismatch, "array ", quoted(one.name), " of the model is missing");
+    }
+  }
+  if (names.empty()) return;
+  fail(ErrorCode::mismatch, "array ", quoted(*names.begin()), " is none of the model's");
+}
+
+void require_array(const Value& array, const StateInfo& wanted) {
+  if (!array.is_tensor()) fail(ErrorCode::mismatch, "it is no tensor");
+  const Tensor& tensor = array.tensor();
+  const std::string name = numpy_name(tensor.dtype());
+  const Shape& shape = tensor.shape();
+  require_form(name.empty() ? std::string(to_string(tensor.dtype())) : name,
+               std::vector<std::int64_t>(shape.begin(), shape.end()), wanted);
+  require_finite(tensor, "the array");
 }
 
 void require_finite(const Tensor& tensor, const std::string& name) {

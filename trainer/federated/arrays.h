@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,14 @@ struct ArrayReading {
 // chunk is fetched.
 Tensor read_array(const std::string& id, const StateInfo& wanted, const FetchObject& fetch,
                   const ArrayReading& reading);
+
+// Error(mismatch) that names the first array of `wanted` that is missing, or one that is none of
+// them.
+void require_names(const std::vector<StateInfo>& wanted, std::set<std::string> names);
+
+// Error(mismatch) unless the array has the type and shape of `wanted`, Error(not_finite) for
+// numbers that are not.
+void require_array(const Value& array, const StateInfo& wanted);
 
 // Error(not_finite) that names the array unless all numbers are finite.
 void require_finite(const Tensor& array, const std::string& name);

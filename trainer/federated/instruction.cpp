@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <set>
 
 #include "core/message.h"
 #include "graph/record/json_value.h"
@@ -47,26 +48,21 @@ std::size_t list_bytes(const std::vector<StateInfo>& wanted) {
 NamedValues read_arrays(const Object& record, const std::vector<StateInfo>& wanted,
                         const FetchObject& fetch, const ArrayReading& reading) {
   std::map<std::string, std::string> ids;
-  for (auto& [name, id] : references(record, list_bytes(wanted))) ids.emplace(name, id);
-  for (const StateInfo& one : wanted) {
-    if (!ids.contains(one.name)) {
-      fail(ErrorCode::mismatch, "array ", quoted(one.name), " of the model is missing");
-    }
+  std::set<std::string> names;
+  for (auto& [name, id] : references(record, list_bytes(wanted))) {
+    names.insert(name);
+    ids.emplace(name, id);
   }
+  require_names(wanted, std::move(names));
   NamedValues arrays;
   for (const StateInfo& one : wanted) {
-    const auto found = ids.find(one.name);
     try {
-      arrays.emplace_back(one.name, read_array(found->second, one, fetch, reading));
+      arrays.emplace_back(one.name, read_array(ids.at(one.name), one, fetch, reading));
     } catch (const LinkError&) {
       throw;
     } catch (const Error& error) {
       fail(error.code(), "array ", quoted(one.name), ": ", error.message());
     }
-    ids.erase(found);
-  }
-  if (!ids.empty()) {
-    fail(ErrorCode::mismatch, "array ", quoted(ids.begin()->first), " is none of the model's");
   }
   return arrays;
 }

@@ -15,7 +15,7 @@ void require_options(const TrainerOptions& options) {
   if (!options.checkpoint.empty() || options.resume || options.resume_if_exists ||
       options.overwrite) {
     fail(ErrorCode::mismatch,
-         "a round of a federation has no checkpoint of its own; set "
+         "a round of a federation has no checkpoint of its own; that of a node is "
          "FederatedOptions::checkpoint");
   }
   if (!options.log_dir.empty() || !options.report.empty() || options.early_stopping) {

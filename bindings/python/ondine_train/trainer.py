@@ -16,7 +16,7 @@ Report = "dict[str, Any]"
 Data = Union[Dataset, Place, Sequence[Place], Mapping[str, Any], Table]
 
 
-def _dataset(data: Data, model: Model, use: str) -> Dataset:
+def to_dataset(data: Data, model: Model, use: str) -> Dataset:
     if isinstance(data, Dataset):
         return data
     if isinstance(data, Mapping):
@@ -147,8 +147,8 @@ class Trainer:
 
         `progress`: shows steps by tqdm, which must be installed.
         """
-        rows = _dataset(data, self.model, "training")
-        others = None if validation is None else _dataset(validation, self.model, "evaluation")
+        rows = to_dataset(data, self.model, "training")
+        others = None if validation is None else to_dataset(validation, self.model, "evaluation")
         self._epochs.clear()
         bar = _Bar(self) if progress else None
         try:
@@ -162,7 +162,7 @@ class Trainer:
 
     def evaluate(self, data: Data) -> dict[str, Any]:
         """Loss and metrics of a data set: the evaluation of docs/c.md."""
-        rows = _dataset(data, self.model, "evaluation")
+        rows = to_dataset(data, self.model, "evaluation")
         evaluation: dict[str, Any] = json.loads(self._handle.evaluate(rows._handle))
         return evaluation
 
@@ -194,7 +194,7 @@ class _Bar:
 @documented("evaluate")
 def evaluate(model: Model, data: Data, **options: Option) -> dict[str, Any]:
     """Compares an output of the model with the labels of the data: the evaluation of docs/c.md."""
-    rows = _dataset(data, model, "evaluation")
+    rows = to_dataset(data, model, "evaluation")
     evaluation: dict[str, Any] = json.loads(
         _ondine.evaluate(model._handle.address, rows._handle, to_pairs(options))
     )

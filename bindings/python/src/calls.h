@@ -68,6 +68,7 @@ using ModelHandle = Owned<ondine_model, ondine_model_free>;
 using DatasetHandle = Owned<ondine_dataset, ondine_dataset_free>;
 using BatchesHandle = Owned<ondine_batches, ondine_batches_free>;
 using TrainerHandle = Owned<ondine_trainer, ondine_trainer_free>;
+using FederatedHandle = Owned<ondine_federated_worker, ondine_federated_worker_free>;
 
 using Pairs = std::vector<std::pair<std::string, std::string>>;
 // Options as the library takes them.
@@ -152,5 +153,6 @@ void bind_arrow(nb::module_& module);
 void bind_data(nb::module_& module);
 void bind_trainer(nb::module_& module);
 void bind_finetune(nb::module_& module);
+void bind_federated(nb::module_& module);
 
 }  // namespace ondine::python

@@ -22,4 +22,5 @@ NB_MODULE(_ondine, module) {
   bind_data(module);
   bind_trainer(module);
   bind_finetune(module);
+  bind_federated(module);
 }

@@ -46,6 +46,7 @@ void test_state_and_files(void);
 void test_rows(void);
 void test_training(void);
 void test_finetune(void);
+void test_federated(void);
 void test_values(void);
 void test_dlpack(void);
 void test_stopping(void);

@@ -13,6 +13,7 @@ int main(int count, char** arguments) {
   test_rows();
   test_training();
   test_finetune();
+  test_federated();
   test_values();
   test_dlpack();
   test_stopping();

@@ -3,6 +3,7 @@
 #include "calls.c"
 #include "checks.c"
 #include "finetune.c"
+#include "federated.c"
 #include "mistakes.c"
 #include "settings.c"
 #include "training.c"
