@@ -44,7 +44,8 @@ case "${1:-}" in
     findings=
     for name in $fuzz_targets; do
       mkdir -p "build-fuzz/corpus/$name" "build-fuzz/findings/$name"
-      "build-fuzz/bin/fuzz_$name" -max_total_time="${SECONDS_EACH:-60}" -timeout=10 \
+      LSAN_OPTIONS=suppressions=tests/fuzz/leaks.supp "build-fuzz/bin/fuzz_$name" \
+        -max_total_time="${SECONDS_EACH:-60}" -timeout=10 \
         -rss_limit_mb=2048 -artifact_prefix="build-fuzz/findings/$name/" \
         "build-fuzz/corpus/$name" "tests/fuzz/corpus/$name" || findings="$findings fuzz_$name"
     done

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include <ondine/dataset.h>
-#include <ondine/finetune.h>
 #include <ondine/federated_worker.h>
+#include <ondine/finetune.h>
 #include <ondine/model.h>
 #include <ondine/prepare.h>
 #include <ondine/trainer.h>

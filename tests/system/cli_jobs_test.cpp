@@ -154,6 +154,8 @@ TEST_CASE("a job file that is no TOML is refused with its line") {
     shop.refuse("train --config job.toml", what);
   };
   refuse("[train]\nepochs = \n", "job file 'job.toml', line 2");
+  refuse("# \u00e9\n[train]\nepochs = 1\u00e9\n", "line 3: a letter beyond ASCII");
+  refuse("[train]\nx = \"\"\"\u00e9\n\"\"\"\n\u00e9 = 1\n", "line 4: a letter beyond ASCII");
   refuse("[train]\nepochs = 1979-05-27\n",
          "'epochs' needs a text, a number, true, false or a list");
   refuse("[trian]\nepochs = 1\n", "there is no section [trian]");

@@ -94,9 +94,41 @@ std::string quoted(const std::string& text) {
   return result + "\"";
 }
 
+// Behind the comment or the string in TOML that begins there.
+std::size_t skip_token(const std::string& text, std::size_t at) {
+  if (text[at] == '#') return std::min(text.find('\n', at), text.size());
+  const char quote = text[at];
+  const bool is_long = text.compare(at, 3, std::string(3, quote)) == 0;
+  const std::string end(is_long ? 3 : 1, quote);
+  for (at += end.size(); at < text.size(); ++at) {
+    if (text.compare(at, end.size(), end) == 0) return at + end.size();
+    if (!is_long && text[at] == '\n') return at;
+    if (quote == '"' && text[at] == '\\') ++at;
+  }
+  return text.size();
+}
+
+// TOML has letters beyond ASCII in texts and comments only; elsewhere toml++ 3.3 runs into
+// undefined behavior.
+std::size_t find_stray_letter(const std::string& text) {
+  std::size_t at = text.starts_with("\xef\xbb\xbf") ? 3 : 0;
+  while (at < text.size()) {
+    const char c = text[at];
+    if (c == '#' || c == '"' || c == '\'') {
+      at = skip_token(text, at);
+    } else if (static_cast<unsigned char>(c) > 0x7f) {
+      return at;
+    } else {
+      ++at;
+    }
+  }
+  return std::string::npos;
+}
+
 // Whether TOML reads the text as a number or a boolean that has the same text.
 bool is_bare(const std::string& text) {
   if (text.find_first_of("\n\r#") != std::string::npos) return false;
+  if (find_stray_letter(text) != std::string::npos) return false;
   const toml::parse_result parsed = toml::parse("x = " + text);
   if (!parsed) return false;
   const toml::node* const node = parsed.table().get("x");
@@ -114,12 +146,19 @@ std::string toml_value(const std::string& text, bool is_text) {
 
 std::vector<JobItem> read_job_file(const std::string& file) {
   const std::string text = read_text(file);
+  const auto refuse = [&](std::size_t line, const std::string& why) {
+    throw Error(ErrorCode::corrupt,
+                "job file '" + printable(file) + "', line " + std::to_string(line) + ": " + why);
+  };
+  if (const std::size_t stray = find_stray_letter(text); stray != std::string::npos) {
+    const auto end = text.begin() + static_cast<std::ptrdiff_t>(stray);
+    refuse(static_cast<std::size_t>(1 + std::count(text.begin(), end, '\n')),
+           "a letter beyond ASCII outside of a text in quotes");
+  }
   const toml::parse_result parsed = toml::parse(text, std::string_view(file));
   if (!parsed) {
     const toml::parse_error& error = parsed.error();
-    throw Error(ErrorCode::corrupt, "job file '" + printable(file) + "', line " +
-                                        std::to_string(error.source().begin.line) + ": " +
-                                        printable(std::string(error.description())));
+    refuse(error.source().begin.line, printable(std::string(error.description())));
   }
   std::vector<JobItem> items;
   for (const auto& [key, node] : parsed.table()) {
