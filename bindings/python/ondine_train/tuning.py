@@ -94,10 +94,10 @@ def finetune(
     """Looks at model and data, prepares, trains, evaluates and writes the tuned model to `output`.
 
     `model`: an inference model as an .onnx file, the bytes of one or a Model with its present
-    weights; None: a new network for the data. `data`: a Dataset, files and folders, or a dictionary
-    of arrays or a table; a part of it is set apart where `validation` is None. `on_assumed` gets each line of
-    what is assumed before training, `on_step` and `on_epoch` get reports (docs/c.md) and end the
-    run by returning False; nothing is written then.
+    weights; None: a new network for the data. `data`: a Dataset, files and folders, a table or a
+    dictionary of arrays; a part of it is set apart where `validation` is None. `on_assumed` gets
+    each line of what is assumed before training, `on_step` and `on_epoch` get reports (docs/c.md)
+    and end the run by returning False; nothing is written then.
     """
     tune_by, read_by, load_by = divide(dict(options), "finetune", "data", "load")
     _require_reading(data, read_by)
