@@ -208,7 +208,7 @@ TEST_CASE("help, completion and manual pages come from the same definitions") {
              !Contains("-W ''") && !Contains("'completion SHELL')") &&
                  Contains("    'train --schedule') COMPREPLY=($(compgen -W 'constant step cosine "
                           "polynomial one-cycle plateau' -- \"$word\")); return ;;\n") &&
-                 Contains("    man) COMPREPLY=($(compgen -W '--markdown --help' -- \"$word\")) ;;\n"));
+                 Contains("    man) COMPREPLY=($(compgen -W '--help --markdown' -- \"$word\")) ;;\n"));
   CHECK_THAT(shop.succeed("completion zsh").out, Contains("#compdef ondine"));
   CHECK_THAT(shop.succeed("completion fish").out,
              Contains("__fish_seen_subcommand_from train' -l schedule -r -f -a 'constant step"));
