@@ -154,6 +154,7 @@ TEST_CASE("a job file that is no TOML is refused with its line") {
     shop.refuse("train --config job.toml", what);
   };
   refuse("[train]\nepochs = \n", "job file 'job.toml', line 2");
+  refuse("[train]\nmap = [\"a\",}\n", "line 2");
   refuse("# \u00e9\n[train]\nepochs = 1\u00e9\n", "line 3: a letter beyond ASCII");
   refuse("[train]\nx = \"\"\"\u00e9\n\"\"\"\n\u00e9 = 1\n", "line 4: a letter beyond ASCII");
   refuse("[train]\nepochs = 1979-05-27\n",
@@ -204,11 +205,12 @@ TEST_CASE("help, completion and manual pages come from the same definitions") {
   const std::string bash = shop.succeed("completion bash").out;
   CHECK_THAT(bash, Contains("--accumulate") && Contains("complete -o filenames -F _ondine ondine"));
   // Only options with choices have words of their own, and arguments have none.
-  CHECK_THAT(bash,
-             !Contains("-W ''") && !Contains("'completion SHELL')") &&
-                 Contains("    'train --schedule') COMPREPLY=($(compgen -W 'constant step cosine "
-                          "polynomial one-cycle plateau' -- \"$word\")); return ;;\n") &&
-                 Contains("    man) COMPREPLY=($(compgen -W '--help --markdown' -- \"$word\")) ;;\n"));
+  CHECK_THAT(
+      bash,
+      !Contains("-W ''") && !Contains("'completion SHELL')") &&
+          Contains("    'train --schedule') COMPREPLY=($(compgen -W 'constant step cosine "
+                   "polynomial one-cycle plateau' -- \"$word\")); return ;;\n") &&
+          Contains("    man) COMPREPLY=($(compgen -W '--help --markdown' -- \"$word\")) ;;\n"));
   CHECK_THAT(shop.succeed("completion zsh").out, Contains("#compdef ondine"));
   CHECK_THAT(shop.succeed("completion fish").out,
              Contains("__fish_seen_subcommand_from train' -l schedule -r -f -a 'constant step"));
