@@ -11,11 +11,7 @@ constexpr const char* introduction =
     "command, `--help-all` all of them, `ondine man COMMAND` the manual page. "
     "[options.md](options.md)\n"
     "says which options apply together, and how other languages spell them.\n\n"
-    "| exit status | meaning |\n|---|---|\n"
-    "| 0 | success |\n"
-    "| 1 | failure; one message on standard error says why |\n"
-    "| 2 | wrong usage: an unknown or contradicting option, or a missing argument |\n"
-    "| 130, 143 | interrupted by SIGINT, ended by SIGTERM, after the checkpoint was saved |\n";
+    "| exit status | meaning |\n|---|---|\n";
 
 std::string usage(const CommandDefinition& command) {
   std::string text = "ondine " + command.name;
@@ -47,20 +43,11 @@ std::string row(const OptionDefinition& option) {
 
 }  // namespace
 
-std::string cell(const std::string& text) {
-  std::string result;
-  for (const char c : text) result += c == '|' ? std::string("\\|") : std::string(1, c);
-  return result;
-}
-
-std::string in_code(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "`" : ", `") + word + "`";
-  return text;
-}
-
 std::string commands_page(const std::vector<CommandDefinition>& commands) {
   std::string text = introduction;
+  for (const ExitStatus& one : exit_statuses) {
+    text += std::string("| ") + one.code + " | " + one.meaning + " |\n";
+  }
   for (const CommandDefinition& command : commands) {
     text += "\n## " + command.name + "\n\n" + command.description + ".\n\n```\n" + usage(command) +
             "\n```\n\n| option | value | default | meaning |\n|---|---|---|---|\n";

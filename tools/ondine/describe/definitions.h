@@ -24,6 +24,17 @@ struct CommandDefinition {
   std::vector<OptionDefinition> options;
 };
 
+struct ExitStatus {
+  const char* code;
+  const char* meaning;
+};
+inline constexpr ExitStatus exit_statuses[] = {
+    {"0", "Success."},
+    {"1", "Failure; one message on standard error says why."},
+    {"2", "Wrong usage: an unknown or contradicting option, or a missing argument."},
+    {"130", "Interrupted by SIGINT (Ctrl-C) after the checkpoint was saved."},
+    {"143", "Ended by SIGTERM after the checkpoint was saved."}};
+
 // A script for "bash", "zsh" or "fish".
 std::string completion_script(const std::string& shell,
                               const std::vector<CommandDefinition>& commands);

@@ -52,13 +52,13 @@ std::string heading(const std::string& page) {
   return ".TH " + name + " 1 \"\" \"Ondine " + version() + "\" \"User Commands\"\n";
 }
 
-constexpr const char* exit_statuses =
-    ".SH EXIT STATUS\n"
-    ".TP\n0\nSuccess.\n"
-    ".TP\n1\nFailure; one message on standard error says why.\n"
-    ".TP\n2\nWrong usage: an unknown or contradicting option, or a missing argument.\n"
-    ".TP\n130\nInterrupted by SIGINT (Ctrl\\-C) after the checkpoint was saved.\n"
-    ".TP\n143\nEnded by SIGTERM after the checkpoint was saved.\n";
+std::string exit_section() {
+  std::string text = ".SH EXIT STATUS\n";
+  for (const ExitStatus& one : exit_statuses) {
+    text += std::string(".TP\n") + one.code + "\n" + troff(one.meaning) + "\n";
+  }
+  return text;
+}
 
 std::string program_page(const std::vector<CommandDefinition>& commands) {
   std::string text = heading("ondine") +
@@ -68,7 +68,7 @@ std::string program_page(const std::vector<CommandDefinition>& commands) {
   for (const CommandDefinition& command : commands) {
     text += ".TP\n\\fB" + troff(command.name) + "\\fR\n" + troff(command.description) + ".\n";
   }
-  return text + exit_statuses +
+  return text + exit_section() +
          ".SH SEE ALSO\n\\fBondine man\\fR \\fICOMMAND\\fR prints the page of a command.\n";
 }
 
@@ -81,7 +81,7 @@ std::string command_page(const CommandDefinition& command) {
   }
   text += " [\\fIOPTIONS\\fR]\n.SH OPTIONS\n";
   for (const OptionDefinition& option : command.options) text += option_entry(option);
-  return text + exit_statuses + ".SH EXAMPLES\n.nf\n" + troff(command.footer) + ".fi\n";
+  return text + exit_section() + ".SH EXAMPLES\n.nf\n" + troff(command.footer) + ".fi\n";
 }
 
 }  // namespace
