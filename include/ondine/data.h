@@ -84,8 +84,10 @@ struct FeedRoles {
 class ONDINE_API Feeder {
  public:
   // Inputs get the columns that `map` says, else that of their own name, else the only one left
-  // that fits; inputs with a default may stay without. Throws Error(mismatch) naming what does not
-  // fit.
+  // that fits; inputs with a default may stay without. Where the roles name targets, no other input
+  // gets a label that merely fits. Beside the ids of texts there are three more columns, by name
+  // only: `attention_mask` (1 at an id, 0 at padding), `position_ids` (0, 1, 2, ...) and
+  // `token_type_ids` (0). Throws Error(mismatch) naming what does not fit.
   Feeder(std::span<const PortInfo> inputs, const Dataset& data, const ArrayMap& map = {},
          const FeedRoles& roles = {});
   Feeder(std::span<const PortInfo> inputs, const NamedValues& arrays, const ArrayMap& map = {});

@@ -75,6 +75,8 @@ class Column {
   virtual std::string note() const { return {}; }
   // Of all stored rows, where they are texts that a model takes as they are; nullptr elsewhere.
   virtual const std::vector<std::string>* texts() const noexcept { return nullptr; }
+  // How many ids a row has before its padding, where rows are ids of texts and no labels.
+  virtual std::optional<std::uint64_t> ids_of(std::uint64_t) const { return {}; }
   // The column when it has one integer a row.
   virtual std::optional<std::vector<std::int64_t>> labels() const = 0;
 

@@ -7,6 +7,7 @@
 #include "core/out_of_memory.h"
 #include "trainer/data/column.h"
 #include "trainer/data/convert_row.h"
+#include "trainer/data/text/beside_ids.h"
 
 namespace ondine {
 namespace {
@@ -53,6 +54,12 @@ ColumnRef find_column(const std::vector<ColumnRef>& columns, std::string_view na
   return found == columns.end() ? nullptr : *found;
 }
 
+// As stored, or one that follows from the ids of texts.
+ColumnRef find_or_make_column(const std::vector<ColumnRef>& columns, const std::string& name) {
+  if (ColumnRef column = find_column(columns, name)) return column;
+  return data::column_beside_ids(columns, name);
+}
+
 // fit() left sizes to each row.
 bool is_open(const std::vector<std::int64_t>& dims) {
   return std::any_of(dims.begin(), dims.end(), [](std::int64_t dim) { return dim < 0; });
@@ -61,8 +68,12 @@ bool is_open(const std::vector<std::int64_t>& dims) {
 // The columns of the inputs; nullptr where an input with a default stays without.
 class Assignment {
  public:
-  Assignment(std::span<const PortInfo> inputs, const Dataset::Part& part)
-      : inputs_(inputs), part_(part), columns_(part.columns), chosen_(inputs.size()) {}
+  Assignment(std::span<const PortInfo> inputs, const Dataset::Part& part, const FeedRoles& roles)
+      : inputs_(inputs),
+        part_(part),
+        targets_(roles.targets),
+        columns_(part.columns),
+        chosen_(inputs.size()) {}
 
   std::vector<ColumnRef> make(const ArrayMap& map) {
     for (std::size_t i = 0; i < inputs_.size(); ++i) choose_by_name(i, map);
@@ -87,14 +98,15 @@ class Assignment {
   void choose_by_name(std::size_t i, const ArrayMap& map) {
     for (const auto& [input, array] : map) {
       if (input != inputs_[i].name) continue;
-      const ColumnRef column = find_column(columns_, array);
+      const ColumnRef column = find_or_make_column(columns_, array);
       if (column == nullptr) {
         fail(ErrorCode::not_found, "there is no array ", quoted(array), describe(part_));
       }
       choose(i, column);
     }
     if (chosen_[i] == nullptr) {
-      if (ColumnRef column = find_column(columns_, inputs_[i].name)) choose(i, std::move(column));
+      ColumnRef column = find_or_make_column(columns_, inputs_[i].name);
+      if (column != nullptr) choose(i, std::move(column));
     }
     if (chosen_[i] == nullptr) return;
     if (!chosen_[i]->fit(inputs_[i])) {
@@ -126,6 +138,7 @@ class Assignment {
       if (is_taken || (column->rows() == part_.stored_rows()) != alike) {
         continue;
       }
+      if (column->is_label() && is_no_target(input)) continue;
       if (column->fit(input)) {
         fitting.push_back(column);
         continue;
@@ -144,8 +157,15 @@ class Assignment {
     return fitting;
   }
 
+  // Of a model whose targets are known. A label is no feature.
+  bool is_no_target(const PortInfo& input) const {
+    return !targets_.empty() &&
+           std::find(targets_.begin(), targets_.end(), input.name) == targets_.end();
+  }
+
   std::span<const PortInfo> inputs_;
   const Dataset::Part& part_;
+  const std::vector<std::string>& targets_;
   const std::vector<ColumnRef>& columns_;
   std::vector<ColumnRef> chosen_;
   std::set<std::string, std::less<>> used_;
@@ -157,7 +177,7 @@ Feeder::Feeder(std::span<const PortInfo> inputs, const Dataset& data, const Arra
                const FeedRoles& roles)
     : part_(data.train_) {
   guard_memory("read the data", [&] {
-    const std::vector<ColumnRef> chosen = Assignment(inputs, *part_).make(map);
+    const std::vector<ColumnRef> chosen = Assignment(inputs, *part_, roles).make(map);
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       if (chosen[i] != nullptr) add(inputs[i], chosen[i], roles);
     }

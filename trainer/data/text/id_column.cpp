@@ -39,6 +39,11 @@ PortInfo IdColumn::port() const {
 
 std::string IdColumn::describe() const { return cat("texts[", rows(), ", ", length(), "]"); }
 
+std::optional<std::uint64_t> IdColumn::ids_of(std::uint64_t row) const {
+  if (is_label()) return {};
+  return size_of(ids(row));
+}
+
 void IdColumn::copy(std::span<const std::uint64_t> rows, const RowType& type, std::byte* to) const {
   for (const std::uint64_t row : rows) {
     write_ids(ids(row), end(), type, to);

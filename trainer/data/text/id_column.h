@@ -31,6 +31,7 @@ class IdColumn : public Column {
   PortInfo port() const override;
   std::string describe() const override;
   void copy(std::span<const std::uint64_t> rows, const RowType& type, std::byte* to) const override;
+  std::optional<std::uint64_t> ids_of(std::uint64_t row) const override;
   std::optional<std::vector<std::int64_t>> labels() const override { return {}; }
 
  protected:
