@@ -6,6 +6,7 @@
 
 #include "tests/support/models.h"
 #include "tests/support/random_tensor.h"
+#include "tests/support/temporary_folder.h"
 
 using namespace ondine;
 using namespace ondine::test;
@@ -56,13 +57,15 @@ TEST_CASE("neither changes the other, and initialize() of a clone begins where t
 }
 
 TEST_CASE("a clone keeps the learning rate that was set and outlives the model") {
+  const TemporaryFolder folder;
   std::optional<Model> clone;
   {
     PrepareOptions options;
     Model plain = Model::load(encode(dropout_classifier()));
-    plain.export_inference("clone.onnx");
+    const std::filesystem::path network = folder / "clone.onnx";
+    plain.export_inference(network);
     options.output = "logits";
-    Model model = prepare("clone.onnx", options);
+    Model model = prepare(network, options);
     model.set_learning_rate(0.125F);
     clone.emplace(model.clone());
   }
