@@ -95,9 +95,10 @@ Kernel bind_float(BindContext& context) {
   Scratch scratch;
   const bool rounds = math::GemmPrimitive<C>::takes_rounded(shape, product_kernels(context));
   const StoredIn<C> a(context, scratch, 0, rounds);
-  const StoredIn<C> b(context, scratch, 1, rounds);
+  const bool reads_b = rounds || math::GemmPrimitive<C>::widens_b(shape, product_kernels(context));
+  const StoredIn<C> b(context, scratch, 1, reads_b);
   shape.a_rounded = rounds && is_rounded<C>(context, 0);
-  shape.b_rounded = rounds && is_rounded<C>(context, 1);
+  shape.b_rounded = reads_b && is_rounded<C>(context, 1);
   const ComputeIn<C> c(context, scratch, 2);
   const bool plain = bool(c) && f.beta == 1;
   const bool column_bias = plain && steps.row == 0 && steps.column == 1;

@@ -166,6 +166,14 @@ bool GemmPrimitive<T>::takes_rounded(const GemmShape& shape, const Kernels& kern
 }
 
 template <class T>
+bool GemmPrimitive<T>::widens_b(const GemmShape& shape, const Kernels& kernels) {
+  const Kernels& suited_ones = suited<T>(kernels, shape);
+  const auto widens = kernel_set<T>(suited_ones).gemm->widens_b;
+  return widens != nullptr && !is_column(shape) && !rounds_products(suited_ones.isa) &&
+         widens(call_of<T>(shape));
+}
+
+template <class T>
 bool GemmPrimitive<T>::rounds_result(const GemmShape& shape, const Kernels& kernels) {
   const auto rounds = kernel_set<T>(suited<T>(kernels, shape)).gemm->rounds_result;
   return rounds != nullptr && rounds(call_of<T>(shape));

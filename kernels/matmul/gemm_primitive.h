@@ -34,7 +34,7 @@ struct GemmShape {
   std::int64_t lda = 0;
   std::int64_t ldb = 0;
   std::int64_t ldc = 0;
-  // A or B holds bfloat16 elements; see GemmPrimitive::takes_rounded.
+  // A or B holds bfloat16 elements; see GemmPrimitive::takes_rounded; B alone: widens_b.
   bool a_rounded = false;
   bool b_rounded = false;
   // C holds bfloat16 elements, to which results are rounded; see GemmPrimitive::rounds_result.
@@ -93,6 +93,8 @@ class GemmPrimitive {
  public:
   // Whether the kernels round the factors of the product anyway, so that they may be bfloat16.
   static bool takes_rounded(const GemmShape& shape, const Kernels& kernels);
+  // Whether they read a B of bfloat16 where it lies and widen it, A and C in their own precision.
+  static bool widens_b(const GemmShape& shape, const Kernels& kernels);
   // Whether they can round its results to bfloat16 while they store them: all of k is one block.
   static bool rounds_result(const GemmShape& shape, const Kernels& kernels);
 

@@ -130,9 +130,11 @@ Kernel bind_float(BindContext& context, MatmulBatches batches) {
   const bool rounds =
       math::GemmPrimitive<C>::takes_rounded(batches.shape, product_kernels(context));
   const StoredIn<C> a(context, scratch, 0, rounds);
-  const StoredIn<C> b(context, scratch, 1, rounds);
+  const bool reads_b =
+      rounds || math::GemmPrimitive<C>::widens_b(batches.shape, product_kernels(context));
+  const StoredIn<C> b(context, scratch, 1, reads_b);
   batches.shape.a_rounded = rounds && is_rounded<C>(context, 0);
-  batches.shape.b_rounded = rounds && is_rounded<C>(context, 1);
+  batches.shape.b_rounded = reads_b && is_rounded<C>(context, 1);
   const ComputeIn<C> bias(context, scratch, bias_input);
   const ComputeIn<C> addend(context, scratch, addend_input);
   const RoundableOut<C> y(

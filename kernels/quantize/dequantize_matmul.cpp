@@ -4,8 +4,8 @@
 // be packed (stored_matrix.h), and with the attribute levels its elements are indices of 16 numbers
 // that the scale multiplies. a, the bias (one number for each column) and the result are float32.
 // Pieces of b' are dequantized where they are multiplied, so that b' is never held whole; products
-// that round their factors to bfloat16 read one of that type where it lies. No derivative:
-// fuse_quantized makes the operator of frozen weights, after differentiation.
+// of few rows and those that round their factors to bfloat16 read one of that type where it lies.
+// No derivative: fuse_quantized makes the operator of frozen weights, after differentiation.
 #include <vector>
 
 #include "kernels/common/convert_rows.h"
@@ -215,34 +215,45 @@ class Product {
               rounded_at_ = 0;
 };
 
+using Gemm = math::GemmPrimitive<float>;
+
+bool has_rounded_b(const BindContext& context) {
+  return !context.has_input(scale) && context.dtype(weight) == DType::bfloat16;
+}
+
+// Whether b is read where it lies and a is rounded.
+bool rounds_a(const BindContext& context) {
+  return has_rounded_b(context) &&
+         Gemm::takes_rounded(product_shape(context), product_kernels(context));
+}
+
 // Whether b is read where it lies.
 bool reads_rounded(const BindContext& context) {
-  return !context.has_input(scale) && context.dtype(weight) == DType::bfloat16 &&
-         math::GemmPrimitive<float>::takes_rounded(product_shape(context),
-                                                   product_kernels(context));
+  return rounds_a(context) || (has_rounded_b(context) &&
+                               Gemm::widens_b(product_shape(context), product_kernels(context)));
 }
 
 RoundedInputs rounded_inputs(const BindContext& context) {
-  const std::uint32_t a = reads_rounded(context) ? 1 : 0;
+  const std::uint32_t a = rounds_a(context) ? 1 : 0;
   return {a, a};
 }
 
 RoundedResult rounded_result(const BindContext& context) {
   const bool rounds =
-      reads_rounded(context) &&
-      math::GemmPrimitive<float>::rounds_result(product_shape(context), product_kernels(context));
+      rounds_a(context) && Gemm::rounds_result(product_shape(context), product_kernels(context));
   return rounds ? RoundedResult::where_read : RoundedResult::never;
 }
 
 Kernel bind_rounded(BindContext& context) {
   math::GemmShape shape = product_shape(context);
   Scratch scratch;
-  const StoredIn<float> a(context, scratch, 0);
+  const bool rounds = rounds_a(context);
+  const StoredIn<float> a(context, scratch, 0, rounds);
   const RoundableOut<float> y(context, scratch, 0, shape.m * shape.n);
-  shape.a_rounded = is_rounded<float>(context, 0);
+  shape.a_rounded = rounds && is_rounded<float>(context, 0);
   shape.b_rounded = true;
   shape.c_rounded = y.is_rounded();
-  const math::GemmPrimitive<float> gemm(shape, 1, context.threads(), product_kernels(context));
+  const Gemm gemm(shape, 1, context.threads(), product_kernels(context));
   const std::size_t work = scratch.add_bytes(gemm.workspace());
   context.set_implementation(gemm.name(), gemm.isa());
   scratch.request(context);

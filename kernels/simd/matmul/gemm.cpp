@@ -3,6 +3,7 @@
 // is passed over.
 #include "kernels/simd/isa_tables.h"
 #include "kernels/simd/matmul/gemm_block.h"
+#include "kernels/simd/matmul/gemm_few_rows.h"
 #include "kernels/simd/matmul/gemm_transposed.h"
 
 namespace ondine::math::ONDINE_ISA {
@@ -14,64 +15,6 @@ constexpr std::int64_t block_m = 144;
 constexpr std::int64_t max_k = 1024;   // of B that is packed at once
 constexpr std::int64_t long_k = 2048;  // of a block, where that is given
 constexpr std::int64_t padding = 64;   // elements, after each packed matrix
-// Larger matrices B are read from memory at every product.
-constexpr std::int64_t last_cache = std::int64_t{8} << 20;
-
-// GemmPath::dots
-template <class T, int Rows>
-void run_dots(const GemmCall<T>& g, std::int64_t i) {
-  constexpr int cols = Rows <= 2 ? 4 : 3;
-  Block<T> block{g.k, g.a + i * g.a_row, g.a_row, 1, nullptr, 1, nullptr, g.ldc, 0, {}};
-  std::int64_t j = 0;
-  for (; j + cols <= g.n; j += cols) {
-    block.b = g.b + j * g.b_col;
-    block.c = g.c + i * g.ldc + j;
-    block.epilogue = epilogue_of(g, true, true, i, j);
-    dots<T, Rows, cols>(block, g.b_col);
-  }
-  for (; j < g.n; ++j) {
-    block.b = g.b + j * g.b_col;
-    block.c = g.c + i * g.ldc + j;
-    block.epilogue = epilogue_of(g, true, true, i, j);
-    dots<T, Rows, 1>(block, g.b_col);
-  }
-}
-
-template <class T>
-void run_all_dots(const GemmCall<T>& g) {
-  std::int64_t i = 0;
-  for (; i + 4 <= g.m; i += 4) run_dots<T, 4>(g, i);
-  if (g.m - i == 3) run_dots<T, 3>(g, i);
-  if (g.m - i == 2) run_dots<T, 2>(g, i);
-  if (g.m - i == 1) run_dots<T, 1>(g, i);
-}
-
-// GemmPath::few_rows
-template <class T, int Rows, int Vectors>
-void run_wide(const GemmCall<T>& g) {
-  constexpr int L = lanes<T>;
-  constexpr std::int64_t cols = Vectors * L, size = sizeof(T);
-  const bool far = g.k * g.n * size > last_cache;
-  for (std::int64_t j = 0; j < g.n;) {
-    const std::int64_t left = g.n - j;
-    NextFactors ahead;
-    if (far && left > cols) {
-      ahead.b = PrefetchAhead::matrix(g.b + j + cols, size, g.k, min_of(left - cols, cols), g.b_row,
-                                      1, PrefetchAhead::steps(g.k));
-    }
-    const std::int64_t width = min_of(left, Vectors * L);
-    Block<T> block{g.k,     g.a,     g.a_row, g.a_col, g.b + j,
-                   g.b_row, g.c + j, g.ldc,   0,       epilogue_of(g, true, true, 0, j)};
-    if (width == Vectors * L) {
-      micro<T, Rows, Vectors, Edge::whole, false>(block, ahead);
-      j += width;
-    } else {
-      block.last = min_of(left, L);
-      pick_wide<T, Rows, 1>(left < L)(block, ahead);
-      j += block.last;
-    }
-  }
-}
 
 // Columns of C up to which A is read in place. One that is stored by rows is transposed when it is
 // packed. Rows a power of two apart share few lines of the first cache, and a large A is read from
@@ -178,10 +121,22 @@ bool is_empty(const GemmCall<T>& g) {
   return g.m == 0 || g.n == 0 || g.k == 0;
 }
 
+// With more rows, packing B costs less than it saves.
+template <class T>
+bool widens_b(const GemmCall<T>& g) {
+  constexpr std::int64_t most_rows = 15;
+  if (sizeof(T) != sizeof(float) || g.b_packed || g.m > most_rows) return false;
+  return g.b_col == 1 || (g.b_row == 1 && g.a_col == 1);
+}
+
 template <class T>
 GemmBlocking blocking(const GemmCall<T>& g) {
   GemmBlocking unblocked;
   if (is_empty(g)) return unblocked;
+  if (g.b_rounded) {
+    unblocked.path = g.b_col == 1 ? GemmPath::few_rows : GemmPath::dots;
+    return unblocked;
+  }
   if (!g.b_packed && g.b_col == 1 && g.m <= 3) {
     unblocked.path = GemmPath::few_rows;
     return unblocked;
@@ -197,7 +152,7 @@ GemmBlocking blocking(const GemmCall<T>& g) {
 
 template <class T>
 std::int64_t scratch_bytes(const GemmCall<T>& g) {
-  if (is_empty(g) || g.alpha == 0) return 0;
+  if (is_empty(g) || g.alpha == 0 || g.b_rounded) return 0;
   const GemmPath path = blocking(g).path;
   if (path == GemmPath::few_rows) return 0;
   if (path == GemmPath::dots) {  // a smaller k may be too short for dot products
@@ -332,14 +287,11 @@ template <class T>
 void run_blocking(const GemmCall<T>& g, const GemmBlocking& chosen, void* scratch) {
   if (chosen.path == GemmPath::no_product || g.alpha == 0) return run_without_product(g);
   if (chosen.path == GemmPath::blocked) return run_blocks(g, chosen, scratch);
-  if (chosen.path == GemmPath::dots) return run_all_dots(g);
   if (chosen.path == GemmPath::transposed) {
     // Biases of both kinds are added in one order.
     return g.col_bias && g.row_bias ? run_blocks(g, chosen, scratch) : run_transposed(g, scratch);
   }
-  if (g.m == 1) return run_wide<T, 1, 8>(g);
-  if (g.m == 2) return run_wide<T, 2, 4>(g);
-  run_wide<T, 3, 3>(g);
+  run_few_rows(g);
 }
 
 template <class T>
@@ -355,7 +307,8 @@ constinit const GemmKernels<float> gemm_f32 = {.nr = panel<float>,
                                                .run = &run<float>,
                                                .run_blocking = &run_blocking<float>,
                                                .pack_b = &pack_whole_b<float>,
-                                               .whole_block_k = &whole_block_k<float>};
+                                               .whole_block_k = &whole_block_k<float>,
+                                               .widens_b = &widens_b<float>};
 constinit const GemmKernels<double> gemm_f64 = {.nr = panel<double>,
                                                 .blocking = &blocking<double>,
                                                 .scratch_bytes = &scratch_bytes<double>,

@@ -1,6 +1,8 @@
 // Register blocks of a matrix product.
 #pragma once
 
+#include <type_traits>
+
 #include "kernels/simd/matmul/activation.h"
 #include "kernels/simd/matmul/chunks.h"
 #include "kernels/simd/matmul/gemm_table.h"
@@ -8,6 +10,7 @@
 #include "kernels/simd/matmul/prefetch_ahead.h"
 #include "kernels/simd/vector/pairs_bf16.h"
 #include "kernels/simd/vector/simd.h"
+#include "kernels/simd/vector/widened.h"
 
 namespace ondine::math::ONDINE_ISA {
 
@@ -49,12 +52,13 @@ struct Epilogue {
   const T* addend;  // what beta multiplies, laid out like C; C when null
 };
 
-template <class T>
+// S: of B, a T or the bits of a bfloat16.
+template <class T, class S = T>
 struct Block {
   std::int64_t k;
   const T* a;
   std::int64_t a_row, a_col;
-  const T* b;
+  const S* b;
   std::int64_t b_row;
   T* c;
   std::int64_t ldc;
@@ -82,8 +86,8 @@ ONDINE_INLINE std::int64_t c_rows_each(const GemmCall<T>& g, std::int64_t k) {
 // Prefetches the next rows of C after the first `fetched` ones, and of what is added to it, into
 // the second cache: rows 4 kB apart share a set of the first. All rows at once would occupy the
 // buffers that loads of A and B need.
-template <class T, int Rows, int Vectors, bool MayRound = false>
-ONDINE_INLINE void prefetch_c(const Block<T>& block, std::int64_t& fetched) {
+template <class T, int Rows, int Vectors, bool MayRound = false, class S>
+ONDINE_INLINE void prefetch_c(const Block<T, S>& block, std::int64_t& fetched) {
   const T* const addend = block.epilogue.addend;
   const std::int64_t until = min_of(fetched + block.rows_each, Rows);
   if (MayRound && block.rounded != nullptr && !addend) {
@@ -104,10 +108,10 @@ ONDINE_INLINE void prefetch_c(const Block<T>& block, std::int64_t& fetched) {
 }
 
 // The uncommon part of finishing, on a block that was stored to memory: one copy for all shapes.
-template <class T, bool MayRound = false>
+template <class T, bool MayRound = false, class S>
 static __attribute__((noinline)) void finish_stored(const T* acc, std::int64_t rows,
                                                     std::int64_t vectors, std::int64_t cols,
-                                                    const Block<T>& block) {
+                                                    const Block<T, S>& block) {
   constexpr int L = lanes<T>;
   const Epilogue<T>& f = block.epilogue;
   for (std::int64_t i = 0; i < rows; ++i) {
@@ -171,8 +175,8 @@ ONDINE_INLINE bool begin_block(Vec<T> (&acc)[Rows][Vectors], const Block<T>& blo
 }
 
 // `has_biases`: the sums began with them.
-template <class T, int Rows, int Vectors, Edge E, bool MayRound = false>
-ONDINE_INLINE void finish_block(Vec<T> (&acc)[Rows][Vectors], const Block<T>& block,
+template <class T, int Rows, int Vectors, Edge E, bool MayRound = false, class S>
+ONDINE_INLINE void finish_block(Vec<T> (&acc)[Rows][Vectors], const Block<T, S>& block,
                                 bool has_biases = false) {
   constexpr int L = lanes<T>;
   const Epilogue<T>& f = block.epilogue;
@@ -186,7 +190,7 @@ ONDINE_INLINE void finish_block(Vec<T> (&acc)[Rows][Vectors], const Block<T>& bl
     }
     const std::int64_t cols = E == Edge::whole ? Vectors * L : (Vectors - 1) * L + block.last;
     if (has_biases) {
-      Block<T> rest = block;
+      Block<T, S> rest = block;
       rest.epilogue.row_bias = rest.epilogue.col_bias = nullptr;
       return finish_stored<T, MayRound>(stored, Rows, Vectors, cols, rest);
     }
@@ -255,13 +259,13 @@ ONDINE_INLINE void finish_block(Vec<T> (&acc)[Rows][Vectors], const Block<T>& bl
 // Rows x (Vectors lanes) elements of C. UnitRow: a_row is 1. Keep: what is read of B, in rows far
 // apart, is packed on the way; the stores are hidden behind the multiplications. Takes
 // ahead.steps(block.k) steps of `ahead`.
-template <class T, int Rows, int Vectors, Edge E, bool UnitRow, bool Keep = false>
-static __attribute__((aligned(64))) void micro(const Block<T>& block, NextFactors& ahead) {
-  static_assert(!Keep || E == Edge::whole);
+template <class T, int Rows, int Vectors, Edge E, bool UnitRow, bool Keep = false, class S = T>
+static __attribute__((aligned(64))) void micro(const Block<T, S>& block, NextFactors& ahead) {
+  static_assert(!Keep || (E == Edge::whole && std::is_same_v<S, T>));
   constexpr int L = lanes<T>;
   Vec<T> acc[Rows][Vectors] = {};
   const T* a = block.a;
-  const T* b = block.b;
+  const S* b = block.b;
   T* keep = block.keep;
   const std::int64_t a_row = UnitRow ? 1 : block.a_row;
   const std::int64_t a_col = block.a_col;
@@ -280,8 +284,8 @@ static __attribute__((aligned(64))) void micro(const Block<T>& block, NextFactor
       Vec<T> row[Vectors];
 #pragma GCC unroll 16
       for (int v = 0; v < Vectors; ++v) {
-        row[v] =
-            E == Edge::masked && v == Vectors - 1 ? load_n(b + v * L, block.last) : load(b + v * L);
+        row[v] = E == Edge::masked && v == Vectors - 1 ? load_widened_n(b + v * L, block.last)
+                                                       : load_widened(b + v * L);
         if constexpr (Keep) {
           __builtin_prefetch(b + ahead_rows * b_row + v * L);
           store(keep + v * L, row[v]);
@@ -301,8 +305,8 @@ static __attribute__((aligned(64))) void micro(const Block<T>& block, NextFactor
 }
 
 // C[i, j] = dot(row i of A, row j of B), both contiguous over k.
-template <class T, int Rows, int Cols>
-static void dots(const Block<T>& block, std::int64_t b_col) {
+template <class T, int Rows, int Cols, class S = T>
+static void dots(const Block<T, S>& block, std::int64_t b_col) {
   constexpr int L = lanes<T>;
   Vec<T> acc[Rows][Cols] = {};
   const auto step = [&](std::int64_t p, auto&& get) __attribute__((always_inline)) {
@@ -319,12 +323,13 @@ static void dots(const Block<T>& block, std::int64_t b_col) {
   std::int64_t p = 0;
   for (; p + L <= block.k; p += L) {
     step(
-        p, [](const T* s) __attribute__((always_inline)) { return load(s); });
+        p, [](const auto* s) __attribute__((always_inline)) { return load_widened(s); });
   }
   if (p < block.k) {
     const std::int64_t rest = block.k - p;
     step(
-        p, [rest](const T* s) __attribute__((always_inline)) { return load_n(s, rest); });
+        p, [rest](const auto* s)
+               __attribute__((always_inline)) { return load_widened_n(s, rest); });
   }
   const Epilogue<T>& f = block.epilogue;
   for (int i = 0; i < Rows; ++i) {

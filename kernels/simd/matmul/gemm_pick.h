@@ -17,10 +17,10 @@ constexpr Micro<T> pick_rows(int rows, std::integer_sequence<int, I...>) {
   return all[rows - 1];
 }
 
-template <class T, int Rows, int Vectors>
-ONDINE_INLINE Micro<T> pick_wide(bool tail) {
-  return tail ? &micro<T, Rows, Vectors, Edge::masked, false>
-              : &micro<T, Rows, Vectors, Edge::whole, false>;
+template <class T, int Rows, int Vectors, class S = T>
+ONDINE_INLINE auto pick_wide(bool tail) {
+  return tail ? &micro<T, Rows, Vectors, Edge::masked, false, false, S>
+              : &micro<T, Rows, Vectors, Edge::whole, false, false, S>;
 }
 
 template <class T, int Vectors>

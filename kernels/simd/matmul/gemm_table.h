@@ -38,7 +38,8 @@ struct GemmCall {
   // The terms of a packed B of which this product (for kernels of bfloat16 alone) has some, or of
   // the panels of which pack_b writes some; 0: k.
   std::int64_t packed_k = 0;
-  // For kernels of bfloat16 alone: A or B holds bfloat16 elements, which their strides count.
+  // A or B holds bfloat16 elements, which their strides count. A: for kernels of bfloat16 alone; B:
+  // for these and where `widens_b`.
   bool a_rounded = false;
   bool b_rounded = false;
   // Where GemmKernels::rounds_result: C holds bfloat16 elements, to which results are rounded. What
@@ -80,8 +81,8 @@ template <class T>
 // How a product is computed. Follows from its sizes, its strides and whether B is packed.
 enum class GemmPath : std::uint8_t {
   no_product,   // an operand has no elements: beta, biases and activation alone
-  few_rows,     // up to 3 rows and B stored by rows: wide blocks, nothing packed
-  dots,         // up to 4 rows and B stored by columns: dot products, nothing packed
+  few_rows,     // few rows and B stored by rows: wide blocks, nothing packed
+  dots,         // few rows and B stored by columns: dot products, nothing packed
   transposed,   // few rows and B stored by columns: C^T, with B read in place; bits of `blocked`
   blocked,      // anything else
   split,        // A and B split into three bfloat16 each while they are packed
@@ -118,6 +119,9 @@ struct GemmKernels {
   std::int64_t (*whole_block_k)(const GemmCall<T>& call) = nullptr;
   // Whether it can store the results of a call rounded (GemmCall::c_rounded). Null: never.
   bool (*rounds_result)(const GemmCall<T>& call) = nullptr;
+  // Whether the product reads a B of bfloat16 (GemmCall::b_rounded) where it lies and widens it,
+  // with the results that a widened copy would give up to the order of sums. Null: never.
+  bool (*widens_b)(const GemmCall<T>& call) = nullptr;
   // Whether a product of m x k by k x n elements takes less time with split factors. Null: never.
   bool (*splits)(std::int64_t m, std::int64_t n, std::int64_t k) = nullptr;
 };
