@@ -12,9 +12,10 @@ constexpr const char* averaged = "ondine.averaged";              // parameters, 
 constexpr const char* averages = "ondine.averages";              // their averages, one a line
 constexpr const char* schedule = "ondine.schedule";              // for people
 constexpr const char* scheduled_rate = "ondine.scheduled_rate";  // the output with the rate
+constexpr const char* metric_weights = "ondine.metric_weights";  // METRIC=OUTPUT, one a line
 constexpr const char* qat = "ondine.qat";                        // the type of quantized weights
 
-inline constexpr std::array all{learning_rate, accumulate,     averaged, averages,
-                                schedule,      scheduled_rate, qat};
+inline constexpr std::array all{learning_rate, accumulate,     averaged,       averages,
+                                schedule,      scheduled_rate, metric_weights, qat};
 
 }  // namespace ondine::graph::entry

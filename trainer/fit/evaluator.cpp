@@ -11,6 +11,7 @@
 #include "graph/record/training_entries.h"
 #include "trainer/data/batch_reader.h"
 #include "trainer/fit/data_facts.h"
+#include "trainer/fit/metric_weights.h"
 #include "trainer/fit/scores.h"
 #include "trainer/fit/worst_errors.h"
 #include "trainer/records/evaluation_page.h"
@@ -60,11 +61,13 @@ bool add_confusion(Scoring& scoring, bool wanted) {
 
 std::vector<std::string> metric_names(const Model& model, std::size_t algorithm) {
   std::vector<std::string> result;
-  const std::string rate = metadata_of(model, graph::entry::scheduled_rate);
+  std::vector<std::string> others{metadata_of(model, graph::entry::scheduled_rate)};
+  for (const auto& [metric, weight] : metric_weights(model, algorithm)) others.push_back(weight);
   for (const PortInfo& port : model.algorithm(algorithm).outputs) {
     const bool number = port.dtype == DType::float32 || port.dtype == DType::float64;
     const bool is_scalar = number && port.dims && port.dims->empty();
-    if (is_scalar && port.name != rate) result.push_back(port.name);
+    if (is_scalar && std::ranges::find(others, port.name) == others.end())
+      result.push_back(port.name);
   }
   std::stable_partition(result.begin(), result.end(),
                         [](const std::string& name) { return name.starts_with("loss"); });

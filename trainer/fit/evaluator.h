@@ -13,7 +13,8 @@
 
 namespace ondine::fit {
 
-// Scalar floating point outputs of an algorithm but a scheduled learning rate, the loss first.
+// Scalar floating point outputs of an algorithm, the loss first, without a scheduled learning rate
+// and the weights of metrics (metric_weights.h).
 std::vector<std::string> metric_names(const Model& model, std::size_t algorithm);
 
 // Inputs of an algorithm that inference has not: labels and the like.
@@ -49,6 +50,7 @@ class Validator {
  private:
   void add_scores(const Model& model, const Dataset& data, const TrainerOptions& options);
   void add_own(const Model& model);
+  void fetch_metrics();
   bool is_computed() const;
   void take_mean_weight(Metrics& computed, double mean) const;
   void try_first_batch(const Model& model);
@@ -61,6 +63,8 @@ class Validator {
   LabelCheck check_labels_;
   Feeder feeder_;
   std::vector<std::string> metrics_;  // outputs of the algorithm
+  // Those that count labels, and the outputs that say how many.
+  std::vector<std::pair<std::string, std::string>> counted_;
   std::optional<Scoring> scoring_;
   std::string weights_;        // the input with the weights of rows; empty: rows count alike
   bool asked_ = false;         // for metrics by name

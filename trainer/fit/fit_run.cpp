@@ -7,6 +7,7 @@
 #include "trainer/fit/averages.h"
 #include "trainer/fit/data_facts.h"
 #include "trainer/fit/metric_values.h"
+#include "trainer/fit/metric_weights.h"
 #include "trainer/model_impl.h"
 
 namespace ondine::fit {
@@ -94,6 +95,8 @@ FitRun::FitRun(Session& session, const Dataset& training, const Dataset& validat
     results_.emplace_back(name, Value());
     names.push_back(name);
   }
+  counted_ = metric_weights(*session.model, options_.algorithm);
+  for (const auto& [metric, weight] : counted_) results_.emplace_back(weight, Value());
   if (model_rate_) {
     (session.accumulation ? update_results_ : results_).emplace_back(model_rate_->output, Value());
   }
@@ -247,7 +250,7 @@ void FitRun::step(std::uint64_t rows) {
   train_step();
   read_metrics();
   if (session_.accumulation && ends_group(rows)) update();
-  state_.sums.add(step_report_.last, rows);
+  state_.sums.add(step_report_.last, rows, counts_);
 }
 
 // Whether an update follows the present batch.
@@ -297,7 +300,11 @@ void FitRun::train_step() {
 void FitRun::read_metrics() {
   for (const auto& [name, result] : results_) {
     const double value = metric_value(result.tensor());
-    if (model_rate_ && name == model_rate_->output) {
+    const auto counted =
+        std::ranges::find(counted_, name, [](const auto& one) { return one.second; });
+    if (counted != counted_.end()) {
+      counts_.set(counted->first, value);
+    } else if (model_rate_ && name == model_rate_->output) {
       step_report_.learning_rate = value;
     } else {
       step_report_.last.set(name, value);

@@ -138,7 +138,10 @@ class FitRun {
   std::vector<std::string> update_inputs_;
   NamedValues update_feeds_;
   NamedValues update_results_;  // the rate of a model that schedules it
-  NamedValues results_;         // metrics of the last step; the rate too unless an update follows
+  // Metrics of the last step and what they count; the rate too unless an update follows.
+  NamedValues results_;
+  std::vector<std::pair<std::string, std::string>> counted_;  // see metric_weights()
+  Metrics counts_;                                            // of the last step
   StepReport step_report_;
   std::optional<records::Recorders> records_;
   std::optional<EpochReport> last_;

@@ -58,6 +58,7 @@ void FitRun::evaluate_within() {
 }
 
 void FitRun::finish_epoch() {
+  state_.sums.require_labels();
   EpochReport epoch = evaluated(0);
   Best plateau = state_.plateau;
   if (plateau_) plateau_->judge(epoch, plateau);

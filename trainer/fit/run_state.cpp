@@ -81,26 +81,42 @@ void require_same(const RestoreReport& report, const TrainerOptions& options) {
 }  // namespace
 
 MetricSums::MetricSums(const std::vector<std::string>& names) {
-  for (const std::string& name : names) sums_.emplace_back(name, 0.0);
+  for (const std::string& name : names) sums_.push_back({name});
 }
 
-void MetricSums::add(const Metrics& step, std::uint64_t rows) {
-  for (auto& [name, sum] : sums_) sum += step[name] * static_cast<double>(rows);
+void MetricSums::add(const Metrics& step, std::uint64_t rows, const Metrics& weights) {
+  for (Sum& one : sums_) {
+    const double weight =
+        weights.contains(one.name) ? weights[one.name] : static_cast<double>(rows);
+    one.sum += step[one.name] * weight;
+    one.weight += weight;
+  }
   rows_ += rows;
 }
 
 void MetricSums::clear() {
-  for (auto& [name, sum] : sums_) sum = 0;
+  for (Sum& one : sums_) one.sum = one.weight = 0;
   rows_ = 0;
 }
 
 void MetricSums::mean(Metrics& to) const {
-  for (const auto& [name, sum] : sums_) to.set(name, sum / static_cast<double>(rows_));
+  for (const Sum& one : sums_) to.set(one.name, one.weight == 0 ? 0 : one.sum / one.weight);
+}
+
+void MetricSums::require_labels() const {
+  for (const Sum& one : sums_) {
+    if (rows_ == 0 || one.weight != 0) continue;
+    fail(ErrorCode::mismatch, "no label counts for ", quoted(one.name), " in ", rows_,
+         " rows: all are ignored or have weight 0");
+  }
 }
 
 Properties RunState::properties(const TrainerOptions& options) const {
   Properties result{{batch_size, static_cast<std::int64_t>(options.batch_size)}};
-  for (const auto& [name, sum] : sums.sums_) result.emplace_back("sum." + name, sum);
+  for (const auto& one : sums.sums_) {
+    result.emplace_back("sum." + one.name, one.sum);
+    result.emplace_back("weight." + one.name, one.weight);
+  }
   if (options.validation_split != 0) {
     result.emplace_back(validation_split, options.validation_split);
   }
@@ -134,9 +150,12 @@ void RunState::restore(const RestoreReport& report, const TrainerOptions& option
   require_same(report, options);
   cursor = report.cursor;
   sums.rows_ = cursor.position;
-  for (auto& [name, sum] : sums.sums_) {
-    const auto* value = find<double>(report.properties, "sum." + name);
-    sum = value == nullptr ? 0 : *value;
+  for (auto& one : sums.sums_) {
+    const auto* value = find<double>(report.properties, "sum." + one.name);
+    one.sum = value == nullptr ? 0 : *value;
+    // Checkpoints of before weighed by rows.
+    const auto* weight = find<double>(report.properties, "weight." + one.name);
+    one.weight = weight == nullptr ? static_cast<double>(cursor.position) : *weight;
   }
   const auto* began = find<std::string>(report.properties, schedule_text);
   schedule = began == nullptr ? std::string() : *began;

@@ -9,19 +9,27 @@
 
 namespace ondine::fit {
 
-// Sums over the epoch, weighted by rows.
+// Sums over the epoch, weighted by what a batch counts: its rows, or labels.
 class MetricSums {
  public:
   explicit MetricSums(const std::vector<std::string>& names);
-  void add(const Metrics& step, std::uint64_t rows);
+  // weights: of the metrics that do not count rows, under their names.
+  void add(const Metrics& step, std::uint64_t rows, const Metrics& weights);
   void clear();
-  // Writes the means into `to`.
+  // Writes the means into `to`; 0 where nothing counted.
   void mean(Metrics& to) const;
+  // Error(mismatch) where no label of any row counted.
+  void require_labels() const;
   std::uint64_t rows() const noexcept { return rows_; }
 
  private:
   friend struct RunState;
-  std::vector<std::pair<std::string, double>> sums_;
+  struct Sum {
+    std::string name;
+    double sum = 0;
+    double weight = 0;
+  };
+  std::vector<Sum> sums_;
   std::uint64_t rows_ = 0;
 };
 

@@ -4,6 +4,7 @@
 #include "trainer/fit/data_facts.h"
 #include "trainer/fit/evaluator.h"
 #include "trainer/fit/metric_values.h"
+#include "trainer/fit/metric_weights.h"
 #include "trainer/fit/run_state.h"
 #include "trainer/fit/scores.h"
 #include "trainer/model_impl.h"
@@ -70,10 +71,20 @@ Validator::Validator(const Model& model, const Dataset& data, const TrainerOptio
   for (const std::string& name : metric_names(model, algorithm_)) {
     if (contains(evaluated, name)) metrics_.push_back(name);
   }
-  names_ = fetches_ = metrics_;
+  names_ = metrics_;
+  for (auto& one : metric_weights(model, algorithm_)) {
+    const bool is_known = contains(metrics_, one.first) && contains(evaluated, one.second);
+    if (is_known) counted_.push_back(std::move(one));
+  }
+  fetch_metrics();
   add_scores(model, data, options);
   add_own(model);
   if (!fetches_.empty()) try_first_batch(model);
+}
+
+void Validator::fetch_metrics() {
+  fetches_ = metrics_;
+  for (const auto& [metric, weight] : counted_) fetches_.push_back(weight);
 }
 
 void Validator::add_scores(const Model& model, const Dataset& data, const TrainerOptions& options) {
@@ -143,7 +154,7 @@ void Validator::try_first_batch(const Model& model) {
   }
   if (asked_) fail(ErrorCode::mismatch, problem);
   scoring_.reset();
-  fetches_ = metrics_;
+  fetch_metrics();
   for (const OwnMetric& one : own_) std::erase(names_, one.name);
   add_own(model);
 }
@@ -172,9 +183,11 @@ Evaluation Validator::run(const Model& model, WorstErrors* worst) {
   result.rows = for_each_batch(feeder_, batch_size_, [&](std::span<const NamedValue> batch) {
     const Results results = evaluate(model, batch);
     Metrics means;
+    Metrics counts;
     for (const std::string& name : metrics_) means.set(name, results.scalar(name));
+    for (const auto& [metric, weight] : counted_) counts.set(metric, results.scalar(weight));
     const auto rows = static_cast<std::uint64_t>(batch[0].second.tensor().shape()[0]);
-    sums.add(means, rows);
+    sums.add(means, rows, counts);
     if (!weights_.empty()) total += sum_of(*find(batch, weights_));
     for (const OwnMetric& one : own_) one.add(results, batch);
     if (!scores) return;
@@ -183,6 +196,7 @@ Evaluation Validator::run(const Model& model, WorstErrors* worst) {
   });
   Evaluation computed;
   if (scores) scores->write(computed);
+  sums.require_labels();
   sums.mean(computed.metrics);  // an algorithm's own metric counts
   if (!weights_.empty()) take_mean_weight(computed.metrics, total / as_double(result.rows));
   for (const OwnMetric& one : own_) computed.metrics.set(one.name, one.value());

@@ -171,8 +171,7 @@ void add_updates(Rows<PrepareTarget>& rows) {
   rows.text("unfreeze-at", "PATTERN=STEPS",
             "Steps after which the parameters that match begin to change", add_starts)
       .repeats();
-  rows.integer("accumulate", "N",
-               "Update after N batches, by the mean of their gradients over all rows",
+  rows.integer("accumulate", "N", "Update after N batches, as after one batch of all their rows",
                [](PrepareTarget& to, std::int64_t value) {
                  to.options.accumulate = static_cast<std::uint64_t>(value);
                })

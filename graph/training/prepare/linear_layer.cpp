@@ -3,6 +3,10 @@
 namespace ondine::graph {
 namespace {
 
+bool is_contrib(const NodeDef& node, std::string_view op) {
+  return node.domain == "com.microsoft" && node.op == op;
+}
+
 class LinearLayers {
  public:
   explicit LinearLayers(ValueTrace& trace) : trace_(&trace) {}
@@ -12,7 +16,10 @@ class LinearLayers {
       return next_input(node, scope);
     };
     const auto is_layer = [this](const NodeDef& node, std::size_t scope) {
-      return is_standard(node, "MatMul") && has_rank({scope, node.inputs.at(1)}, 2, 2);
+      // Its packed matrix has a rank of its own.
+      if (is_contrib(node, "MatMulNBits")) return true;
+      const bool is_product = is_standard(node, "MatMul") || is_contrib(node, "FusedMatMul");
+      return is_product && has_rank({scope, node.inputs.at(1)}, 2, 2);
     };
     return made_so(*trace_, {0, value}, false, passes, is_layer);
   }

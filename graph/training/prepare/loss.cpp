@@ -164,17 +164,66 @@ void move_weights_last(GraphWriter& writer, const PrepareOptions& options) {
   std::rotate(found, found + 1, inputs.end());
 }
 
+// Whether the loss is the mean over all elements of the label.
+bool is_mean_of_labels(Loss loss) {
+  switch (loss) {
+    case Loss::softmax_cross_entropy:
+    case Loss::nll:
+    case Loss::bce_with_logits:
+    case Loss::bce_probabilities:
+    case Loss::mse:
+    case Loss::mae:
+    case Loss::huber:
+    case Loss::hinge:
+    case Loss::focal:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// Rows of batches may have different numbers of labels, as texts of different lengths.
+bool has_open_rows(const GraphWriter& writer, const std::string& label) {
+  for (const ValueDef& input : writer.graph().inputs) {
+    if (input.name != label || !input.type.dims) continue;
+    const auto& dims = *input.type.dims;
+    return dims.size() > 1 && std::any_of(dims.begin() + 1, dims.end(), [](const DimDef& dim) {
+             return !std::holds_alternative<std::int64_t>(dim);
+           });
+  }
+  return false;
+}
+
+void count_labels(GraphWriter& writer, LossValues& values, const PrepareOptions& options) {
+  if (!is_mean_of_labels(options.loss) || !has_open_rows(writer, options.label)) return;
+  const bool counts_hits = !values.accuracy.empty() && values.accuracy_weight.empty();
+  if (!values.loss_weight.empty() && !counts_hits) return;
+  const std::string size = writer.node("Size", {options.label}, "loss.label_count");
+  if (values.loss_weight.empty()) {
+    values.loss_weight = writer.cast(size, values.dtype, "loss_weight");
+  }
+  if (counts_hits) values.accuracy_weight = writer.cast(size, DType::float32, "accuracy_weight");
+}
+
+void write_outputs(GraphWriter& writer, const LossValues& values) {
+  const auto write = [&](const std::string& value, DType dtype) {
+    if (!value.empty()) writer.output(value, dtype, std::vector<DimDef>{});
+  };
+  write(values.loss, values.dtype);
+  write(values.accuracy, DType::float32);
+  write(values.loss_weight, values.dtype);
+  write(values.accuracy_weight, DType::float32);
+}
+
 }  // namespace
 
 LossValues write_loss(GraphWriter& writer, const Prediction& prediction,
                       const PrepareOptions& options) {
   if (options.row_weights) write_weights(writer, prediction, options);
-  const LossValues result = writer_of(options)(writer, prediction, options);
+  LossValues result = writer_of(options)(writer, prediction, options);
+  count_labels(writer, result, options);
   if (options.row_weights) move_weights_last(writer, options);
-  writer.output(result.loss, result.dtype, std::vector<DimDef>{});
-  if (!result.accuracy.empty()) {
-    writer.output(result.accuracy, DType::float32, std::vector<DimDef>{});
-  }
+  write_outputs(writer, result);
   return result;
 }
 

@@ -105,9 +105,20 @@ void keep_statistics(const LossScaler& scaler, const GraphDef& main, Properties&
   }
 }
 
+// The outputs that say what means are over.
+void record_weights(ModelDef& model, const LossValues& values) {
+  std::string text;
+  const auto add = [&](const std::string& metric, const std::string& weight) {
+    if (weight.empty()) return;
+    text += (text.empty() ? "" : "\n") + metric + "=" + weight;
+  };
+  add(values.loss, values.loss_weight);
+  add(values.accuracy, values.accuracy_weight);
+  if (!text.empty()) set_property(model, entry::metric_weights, std::move(text));
+}
+
 void record_updates(ModelDef& model, Updates& updates, const std::vector<std::string>& trained,
                     const PrepareOptions& options) {
-  for (const char* name : entry::all) remove_property(model, name);
   set_property(model, entry::learning_rate, updates.optimizer.rate);
   for (auto& [name, text] : update_properties(updates, trained, options)) {
     set_property(model, name, std::move(text));
@@ -303,13 +314,15 @@ void explain_adapters(PrepareReport& report, const PrepareOptions& asked,
 }
 
 // What the model says about its training.
-void record_training(ModelDef& model, const LossInputs& inputs, Updates& updates,
+void record_training(ModelDef& model, const LossInputs& inputs, WrittenAlgorithm& written,
                      const std::vector<std::string>& trained, const PrepareOptions& options) {
   model.ir_version = std::max(model.ir_version, first_training_ir);
   if (imported(model, training_domain) == 0) model.opsets.push_back({training_domain, 1});
+  Updates& updates = written.updates;
   if (updates.apply) model.training.push_back(std::move(*updates.apply));
   record_prediction(model, inputs, options);
   record_updates(model, updates, trained, options);
+  record_weights(model, written.loss);
   if (options.qat) set_property(model, entry::qat, std::string(to_string(*options.qat)));
 }
 
@@ -360,7 +373,7 @@ PrepareReport prepare(ModelDef& given, const PrepareOptions& asked, const ValueT
   for (std::string& note : lost_parameters(given, restored))
     report.notes.push_back(std::move(note));
   model.training.push_back(std::move(info));
-  record_training(model, inputs, written.updates, report.trained, options);
+  record_training(model, inputs, written, report.trained, options);
   given = std::move(model);
   return report;
 }

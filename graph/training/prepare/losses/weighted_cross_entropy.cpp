@@ -25,7 +25,8 @@ class WeightedCrossEntropy {
       loss = writer_->node("Add", {first, smooth_part()}, "loss");
     }
     result.loss = loss;
-    if (options_->accuracy) result.accuracy = accuracy();
+    if (!counts_.empty()) result.loss_weight = total_;
+    if (options_->accuracy) result.accuracy = accuracy(result);
     return result;
   }
 
@@ -52,7 +53,7 @@ class WeightedCrossEntropy {
     if (counts_.empty()) {
       total_ = writer_->cast(writer_->node("Size", {safe}, "loss.labels"), dtype_, "loss.total");
     } else {
-      total_ = sum(*writer_, counts_, "loss.total");
+      total_ = sum(*writer_, counts_, "loss_weight");
     }
   }
 
@@ -98,7 +99,7 @@ class WeightedCrossEntropy {
   }
 
   // Of the labels that are not ignored.
-  std::string accuracy() const {
+  std::string accuracy(LossValues& values) const {
     if (kept_.empty()) return write_accuracy(*writer_, *prediction_, options_->label, *options_);
     const std::string best =
         writer_->node("ArgMax", {prediction_->value}, "loss.best",
@@ -111,8 +112,9 @@ class WeightedCrossEntropy {
                    writer_->node("Mul", {writer_->cast(hit, number, "loss.hit_number"), kept},
                                  "loss.kept_hit"),
                    number);
-    return mean_of_some(*writer_, sum(*writer_, hits, "loss.hit_count"),
-                        sum(*writer_, kept, "loss.kept_count"), number, "accuracy");
+    values.accuracy_weight = sum(*writer_, kept, "accuracy_weight");
+    return mean_of_some(*writer_, sum(*writer_, hits, "loss.hit_count"), values.accuracy_weight,
+                        number, "accuracy");
   }
 
   GraphWriter* writer_;

@@ -1,5 +1,7 @@
 #include "graph/training/prepare/updates/accumulation.h"
 
+#include <limits>
+
 #include "graph/training/prepare/updates/master_weight.h"
 #include "graph/training/prepare/updates/rate_groups.h"
 
@@ -20,15 +22,18 @@ class Accumulator {
   Accumulator(GraphWriter& writer, Accumulation& to, Properties& bindings)
       : writer_(&writer), to_(&to), bindings_(&bindings) {}
 
-  void count(const std::string& counted) {
-    const Tensor zero = Tensor::scalar(std::int64_t{0});
-    to_->rows = add_state("accumulated.rows", zero);
-    const std::string rows = write_rows(*writer_, counted);
-    update(to_->rows, writer_->node("Add", {to_->rows, rows}, "accumulated.rows.next"), zero);
-    rows_.name = writer_->cast(rows, DType::float32, "rows.number");
-    const std::string number = writer_->cast(to_->rows, DType::float32, "accumulated.number");
-    const std::string none = writer_->scalar("accumulated.none", 0.5, DType::float32);
-    is_first_ = writer_->node("Less", {number, none}, "accumulated.first");
+  void count(const BatchWeight& batch) {
+    const bool has_labels = !batch.labels.empty();
+    const std::string hint = has_labels ? "accumulated.labels" : "accumulated.rows";
+    const Tensor zero(has_labels ? batch.dtype : DType::int64, Shape{});
+    to_->weight = add_state(hint, zero);
+    const std::string added = has_labels ? batch.labels : write_rows(*writer_, batch.counted);
+    update(to_->weight, writer_->node("Add", {to_->weight, added}, hint + ".next"), zero);
+    weight_.name = writer_->cast(added, DType::float32, hint + ".number");
+    const std::string number = writer_->cast(to_->weight, DType::float32, "accumulated.number");
+    const std::string none = writer_->scalar("accumulated.none", 0, DType::float32);
+    const std::string some = writer_->node("Greater", {number, none}, "accumulated.some");
+    is_first_ = writer_->node("Not", {some}, "accumulated.first");
   }
 
   void add(const InitializerDef& parameter, const std::string& gradient) {
@@ -37,7 +42,7 @@ class Accumulator {
     const Tensor zeros(dtype, parameter.value.shape());
     const std::string sum = add_state(name + ".sum", zeros);
     const std::string part =
-        writer_->node("Mul", {gradient, rows_.as(*writer_, dtype)}, name + ".gradient.rows");
+        writer_->node("Mul", {gradient, weight_.as(*writer_, dtype)}, name + ".gradient.part");
     update(sum, begin_or_add(name, sum, part, dtype), zeros);
     to_->sums.push_back(sum);
   }
@@ -74,20 +79,20 @@ class Accumulator {
   GraphWriter* writer_;
   Accumulation* to_;
   Properties* bindings_;
-  ScalarValue rows_;
+  ScalarValue weight_;  // of the batch
   ScalarValue keep_;
   std::string is_first_;
 };
 
 }  // namespace
 
-Accumulation write_accumulation(GraphWriter& writer, const std::string& counted,
+Accumulation write_accumulation(GraphWriter& writer, const BatchWeight& batch,
                                 const std::vector<std::string>& gradients,
                                 const std::vector<const InitializerDef*>& trained,
                                 Properties& bindings) {
   Accumulation result;
   Accumulator accumulator(writer, result, bindings);
-  accumulator.count(counted);
+  accumulator.count(batch);
   for (std::size_t i = 0; i < trained.size(); ++i) accumulator.add(*trained[i], gradients[i]);
   return result;
 }
@@ -95,10 +100,13 @@ Accumulation write_accumulation(GraphWriter& writer, const std::string& counted,
 std::vector<std::string> write_means(GraphWriter& writer, const Accumulation& accumulation,
                                      const std::vector<const InitializerDef*>& trained,
                                      Properties& bindings) {
-  const std::string number = writer.cast(accumulation.rows, DType::float32, "accumulated.divisor");
-  // Without any row the sums are zero.
-  const std::string one = writer.scalar("accumulated.one", 1, DType::float32);
-  ScalarValue divisor{writer.node("Max", {number, one}, "accumulated.divisor")};
+  const Tensor zero(accumulation.state.front().value.dtype(), Shape{});
+  const std::string number =
+      writer.cast(accumulation.weight, DType::float32, "accumulated.divisor");
+  // Without any row or label the sums are zero.
+  constexpr double smallest = double{std::numeric_limits<float>::min()};
+  const std::string least = writer.scalar("accumulated.least", smallest, DType::float32);
+  ScalarValue divisor{writer.node("Max", {number, least}, "accumulated.divisor")};
   std::vector<std::string> means;
   for (std::size_t i = 0; i < trained.size(); ++i) {
     const InitializerDef& parameter = *trained[i];
@@ -106,11 +114,10 @@ std::vector<std::string> write_means(GraphWriter& writer, const Accumulation& ac
     means.push_back(writer.node("Div", {accumulation.sums[i], divisor.as(writer, dtype)},
                                 parameter.name + ".mean_gradient"));
   }
-  const Tensor zero = Tensor::scalar(std::int64_t{0});
   const std::string none = writer.initializer("accumulated.zero", zero);
-  const std::string next = writer.node("Identity", {none}, "accumulated.rows.next");
+  const std::string next = writer.node("Identity", {none}, accumulation.weight + ".next");
   writer.output(next, zero);
-  bindings.emplace_back(accumulation.rows, next);
+  bindings.emplace_back(accumulation.weight, next);
   return means;
 }
 

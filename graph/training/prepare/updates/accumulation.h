@@ -10,20 +10,27 @@ namespace ondine::graph {
 
 struct Accumulation {
   std::vector<std::string> sums;  // of each trained parameter, of the types of the updates
-  std::string rows;               // that they hold, int64
+  std::string weight;             // that they hold: rows, int64, or labels
   // Of the main graph, where both algorithms see them.
   std::vector<InitializerDef> state;
 };
 
-// Adds `gradients`, of the types of the updates (updated_type) and means over the rows of
-// `counted`, to sums; the first batch after a mean was taken begins new ones. `bindings` receives
-// what is updated.
-Accumulation write_accumulation(GraphWriter& writer, const std::string& counted,
+// What a batch counts in a mean over several.
+struct BatchWeight {
+  std::string counted;             // the value whose first dim is the number of rows
+  std::string labels = {};         // or their number, of rank 0
+  DType dtype = DType::undefined;  // of it
+};
+
+// Adds `gradients`, of the types of the updates (updated_type) and means over what `batch` counts,
+// to sums; the first batch after a mean was taken begins new ones. `bindings` receives what is
+// updated.
+Accumulation write_accumulation(GraphWriter& writer, const BatchWeight& batch,
                                 const std::vector<std::string>& gradients,
                                 const std::vector<const InitializerDef*>& trained,
                                 Properties& bindings);
 
-// The means over all rows, of the types of the updates, in another graph, which begins anew.
+// The means over all of them, of the types of the updates, in another graph, which begins anew.
 std::vector<std::string> write_means(GraphWriter& writer, const Accumulation& accumulation,
                                      const std::vector<const InitializerDef*>& trained,
                                      Properties& bindings);

@@ -61,8 +61,9 @@ Updates write_updates(GraphWriter& writer, const GraphDef& main, const LossValue
         write_optimizer(writer, std::move(gradients), trained, options, scaler, bindings, start);
     return result;
   }
-  Accumulation sums =
-      write_accumulation(writer, counted_value(writer.graph(), main), gradients, trained, bindings);
+  BatchWeight batch{{}, loss.loss_weight, loss.dtype};
+  if (batch.labels.empty()) batch.counted = counted_value(writer.graph(), main);
+  Accumulation sums = write_accumulation(writer, batch, gradients, trained, bindings);
   TrainingInfoDef& info = result.apply.emplace();
   GraphDef& algorithm = info.algorithm.emplace();
   algorithm.name = writer.names().fresh("update");

@@ -140,6 +140,12 @@ TEST_CASE("the classes of a linear layer's scores of many positions are the last
     model.graph.nodes.push_back(named_node("MatMul", {"n", "head.w"}, {"m"}));
     model.graph.nodes.push_back(named_node("Tanh", {"m"}, {"p"}));
   }
+  SECTION("of packed weights") {
+    weight(model, "head.scales", {5});
+    NodeDef packed = named_node("MatMulNBits", {"n", "head.w", "head.scales"}, {"p"});
+    packed.domain = "com.microsoft";
+    model.graph.nodes.push_back(packed);
+  }
   SECTION("other products do not tell") {
     axis = 1;
     SECTION("of two values") {
