@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include <ondine/chat.h>
 #include <ondine/export.h>
 #include <ondine/model.h>
 #include <ondine/text.h>
@@ -39,6 +40,8 @@ struct GenerateOptions {
   std::optional<std::uint64_t> seed = {};  // of the random choice; 0 if absent
   // Nothing: as text_options(model) says.
   std::optional<TextEncoding> encoding = {};
+  // Jinja text of the template of conversations, for answer(); empty: as text_options(model) says.
+  std::string chat_template = {};
 };
 
 // Why a text ended.
@@ -100,6 +103,11 @@ class ONDINE_API Generator {
   GenerateReport generate(std::string_view prompt, const OnText& on_text = {}) const;
   // The same after the ids of tokens. Error(mismatch) for a number that is no id.
   GenerateReport generate(std::span<const std::int64_t> prompt, const OnText& on_text = {}) const;
+  // What the assistant says next: the text after what the template makes of the messages, up to
+  // where an answer begins. The template writes all special tokens. Error(mismatch) where neither
+  // options nor model have a template, without a message, and where the template refuses them; the
+  // errors of ChatTemplate::from_text.
+  GenerateReport answer(std::span<const ChatMessage> messages, const OnText& on_text = {}) const;
 
   const TextEncoding& encoding() const noexcept;
 

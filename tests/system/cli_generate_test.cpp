@@ -72,13 +72,35 @@ TEST_CASE("generate takes a tokenizer, whose end token ends the text") {
   shop.refuse("generate net.onnx --prompt a", "no axis of 256 ids");
 }
 
+TEST_CASE("generate answers messages by the template, each after those before it") {
+  const Workshop shop;
+  write_counting(shop, 256);
+  shop.write("chat.jinja",
+             "{% for m in messages %}[{{ m.role }}|{{ m.content }}]{% endfor %}"
+             "{% if add_generation_prompt %}a{% endif %}");
+  const std::string greedy = "generate net.onnx --temperature 0 -n 3 --chat-template chat.jinja ";
+  const auto one = shop.succeed(greedy + "--chat hello");
+  CHECK(one.out == "bcd\n");
+  CHECK_THAT(one.err, Contains("prefill: 13 tokens"));
+  CHECK_THAT(shop.succeed(greedy + "--chat hello --system x").err, Contains("prefill: 23 tokens"));
+  shop.write("lines.txt", "hello\n\nyou\n");
+  const auto two = shop.run(greedy + "--chat - < lines.txt");
+  CHECK(two.exit_code == 0);
+  CHECK(two.out == "bcd\nbcd\n");
+  CHECK_THAT(two.err, Contains("prefill: 13 tokens") && Contains("prefill: 38 tokens"));
+  shop.refuse("generate net.onnx --chat hello", "the model has no chat template");
+  shop.misuse("generate net.onnx --prompt a --chat b", "--chat");
+  shop.misuse("generate net.onnx --prompt a --system b", "--chat");
+  shop.misuse("generate net.onnx --prompt a --chat-template chatml", "--chat");
+}
+
 TEST_CASE("generate refuses what it cannot do before any work") {
   const Workshop shop;
   write_counting(shop, 256);
   shop.misuse("generate net.onnx --prompt a --temperature 0 --top-k 3",
               "--top-k has no effect with --temperature 0");
   shop.misuse("generate net.onnx --prompt a --top-p 0", "--top-p");
-  shop.misuse("generate net.onnx", "--prompt");
+  shop.misuse("generate net.onnx", "--prompt or --chat is needed");
   shop.refuse("generate net.onnx --prompt ''", "the prompt has no text");
   write_counting(shop, 256, true);
   shop.refuse("generate net.onnx --prompt a",

@@ -1,6 +1,10 @@
 // The command `generate`: text that a language model writes, as it comes.
+#include <unistd.h>
+
 #include <iostream>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include <ondine/dataset.h>
 #include <ondine/generate.h>
@@ -15,9 +19,12 @@ namespace {
 struct Options {
   std::string model;
   std::string prompt;
+  std::string chat;  // "-": each line of the standard input
+  bool chats = false;
+  std::string system;
   std::string checkpoint;
-  OptionValues tokenizer;  // of the table
-  OptionValues generate;   // of the table
+  OptionValues text;      // of the table
+  OptionValues generate;  // of the table
   LoadOptions load;
   bool quiet = false;
 };
@@ -43,23 +50,63 @@ void print(const GenerateReport& report) {
             << to_string(report.end) << "\ncache: " << to_string(report.cache) << '\n';
 }
 
+bool write(std::string_view part) {
+  std::cout << part << std::flush;
+  return true;
+}
+
+// Answers messages of the user, which stay part of the conversation with what was answered.
+class Chat {
+ public:
+  Chat(const Generator& generator, const Options& options)
+      : generator_(&generator), is_quiet_(options.quiet) {
+    if (!options.system.empty()) messages_.push_back({"system", options.system});
+  }
+
+  void answer(const std::string& message) {
+    messages_.push_back({"user", message});
+    const GenerateReport report = generator_->answer(messages_, write);
+    std::cout << '\n' << std::flush;
+    messages_.push_back({"assistant", report.text});
+    if (!is_quiet_) print(report);
+  }
+
+  void answer_lines() {
+    const bool asks = !is_quiet_ && isatty(STDIN_FILENO) != 0;
+    std::string line;
+    while (asks && std::cerr << "> " << std::flush, std::getline(std::cin, line)) {
+      if (!line.empty()) answer(line);
+    }
+  }
+
+ private:
+  const Generator* generator_;
+  bool is_quiet_;
+  std::vector<ChatMessage> messages_;
+};
+
+void generate(const Generator& generator, const Options& options) {
+  if (options.chats) {
+    Chat chat(generator, options);
+    return options.chat == "-" ? chat.answer_lines() : chat.answer(options.chat);
+  }
+  const GenerateReport report = generator.generate(options.prompt, write);
+  std::cout << '\n';
+  if (!options.quiet) print(report);
+}
+
 int run(const Options& options) {
   GenerateOptions how = generate_options(options.generate, OptionSpelling::dashes);
   note_precision(options.load);
   Model model = Model::load(options.model, options.load);
   const std::size_t warned = print_warnings(model);
   if (!options.checkpoint.empty()) take_checkpoint(model, options.checkpoint);
-  how.encoding =
-      dataset_options(options.tokenizer, model, DataUse::inference, OptionSpelling::dashes)
-          .text.encoding;
-  const Generator generator(model, how);
-  const GenerateReport report = generator.generate(options.prompt, [](std::string_view part) {
-    std::cout << part << std::flush;
-    return true;
-  });
-  std::cout << '\n';
+  const TextOptions text =
+      dataset_options(options.text, model, DataUse::inference, OptionSpelling::dashes).text;
+  how.encoding = text.encoding;
+  how.chat_template = text.next.chat_template;
+  generate(Generator(model, how), options);
   print_warnings(model, warned);
-  if (!options.quiet) print(report);
   return 0;
 }
 
@@ -71,15 +118,28 @@ void add_generate(Parser& parser) {
       "generate", "Write text with a language model, as it comes",
       "  ondine generate model.onnx --tokenizer tokenizer.json --prompt 'In the beginning'\n"
       "  ondine generate tuned.onnx --prompt 'define: river' --temperature 0.7 --top-k 40 \\\n"
-      "      --top-p 0.9 --stop END --max-tokens 200 --seed 1\n");
+      "      --top-p 0.9 --stop END --max-tokens 200 --seed 1\n"
+      "  ondine generate tuned.onnx --chat 'What is a river?' --chat-template chatml\n");
   command.option("MODEL", &options->model, "Model file").required();
-  command.option("--prompt", &options->prompt, "Text to continue").required();
+  const Option prompt = command.option("--prompt", &options->prompt, "Text to continue");
+  const Option chat =
+      command
+          .option("--chat", &options->chat,
+                  "Message of the user to answer; '-' takes each line of the standard input as one")
+          .excludes(prompt);
+  command.option("--system", &options->system, "Message of the system, before the others")
+      .needs(chat);
   command.option("--checkpoint", &options->checkpoint, "Checkpoint whose state to use");
-  command.table(OptionGroup::data, options->tokenizer, {"tokenizer"});
+  command.table(OptionGroup::data, options->text, {"tokenizer", "chat-template"});
+  command.find("--chat-template").needs(chat);
   command.table(OptionGroup::generate, options->generate);
   command.option("--quiet", &options->quiet, "Print the text, errors and warnings only");
   add_run_options(command, options->load);
-  command.runs([options] { return run(*options); });
+  command.runs([options, prompt, chat] {
+    options->chats = chat.given();
+    if (!prompt.given() && !chat.given()) throw WrongUsage("--prompt or --chat is needed");
+    return run(*options);
+  });
 }
 
 }  // namespace ondine::cli

@@ -6,6 +6,7 @@
 
 #include "core/message.h"
 #include "core/out_of_memory.h"
+#include "trainer/data/text/passage.h"
 #include "trainer/text/generate/decoder_call.h"
 #include "trainer/text/generate/require_options.h"
 #include "trainer/text/generate/sampler.h"
@@ -29,6 +30,11 @@ GenerateOptions checked(GenerateOptions options) {
 
 TextEncoding encoding_of(const Model& model, const GenerateOptions& options) {
   return options.encoding ? *options.encoding : text_options(model).encoding;
+}
+
+std::string template_of(const Model& model, const GenerateOptions& options) {
+  return options.chat_template.empty() ? text_options(model).next.chat_template
+                                       : options.chat_template;
 }
 
 }  // namespace
@@ -61,12 +67,15 @@ const char* to_string(GenerateCache cache) noexcept {
 
 struct Generator::Impl {
   Impl(const Model& model, GenerateOptions given)
-      : options(checked(std::move(given))), call(model, encoding_of(model, options)) {}
+      : options(checked(std::move(given))),
+        chat_template(template_of(model, options)),
+        call(model, encoding_of(model, options)) {}
 
   // One text.
   class Run;
 
   GenerateOptions options;
+  std::string chat_template;  // empty where there is none
   text::DecoderCall call;
 };
 
@@ -154,6 +163,19 @@ const TextEncoding& Generator::encoding() const noexcept { return impl_->call.en
 
 GenerateReport Generator::generate(std::string_view prompt, const OnText& on_text) const {
   return generate(encoding().encode_beginning(prompt), on_text);
+}
+
+GenerateReport Generator::answer(std::span<const ChatMessage> messages,
+                                 const OnText& on_text) const {
+  const std::string& chat = impl_->chat_template;
+  if (chat.empty()) {
+    fail(ErrorCode::mismatch,
+         "the model has no chat template: give one (--chat-template, "
+         "GenerateOptions::chat_template)");
+  }
+  if (messages.empty()) fail(ErrorCode::mismatch, "there is no message to answer");
+  return generate(
+      data::encode_bare(ChatTemplate::from_text(chat).render(messages, true), encoding()), on_text);
 }
 
 GenerateReport Generator::generate(std::span<const std::int64_t> prompt,

@@ -100,6 +100,21 @@ TEST_CASE("weights of 8 bits give the text of the numbers that they stand for") 
   CHECK(Generator(model, {.max_tokens = 5, .temperature = 0}).generate("a").text == "bcdef");
 }
 
+TEST_CASE("an answer follows what the chat template makes of the messages") {
+  const Model model = counting_bytes();
+  GenerateOptions options{.max_tokens = 2, .temperature = 0};
+  const std::vector<ChatMessage> messages{{"user", "x"}, {"assistant", "y"}, {"user", "z"}};
+  CHECK_THROWS_WITH(Generator(model, options).answer(messages), Contains("no chat template"));
+  options.chat_template =
+      "{% for m in messages %}{{ m.content }}{% endfor %}{% if add_generation_prompt %}!{% endif "
+      "%}";
+  const Generator generator(model, options);
+  const GenerateReport report = generator.answer(messages);
+  CHECK(report.prompt_tokens == 4);
+  CHECK(report.text == "\"#");
+  CHECK_THROWS_WITH(generator.answer({}), Contains("no message"));
+}
+
 TEST_CASE("the same seed gives the same text for any number of threads") {
   GenerateOptions options{.temperature = 0.8, .top_k = 50, .seed = 3};
   const Model one = cached.model({.threads = 1});
