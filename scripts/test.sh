@@ -12,7 +12,7 @@ set -eu
 cd "$(dirname "$0")/.."
 scripts/install_dependencies.sh
 
-fuzz_targets="calls checkpoint data model pieces load export lower prepare"
+fuzz_targets="calls chat checkpoint data model pieces load export lower prepare"
 
 sanitized() {  # preset, targets
   preset=$1
