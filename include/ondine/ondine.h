@@ -7,6 +7,7 @@
 #include <ondine/best_paths.h>
 #include <ondine/build.h>
 #include <ondine/chat.h>
+#include <ondine/communicator.h>
 #include <ondine/data.h>
 #include <ondine/data_limits.h>
 #include <ondine/data_record.h>

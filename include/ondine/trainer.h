@@ -15,6 +15,7 @@
 #include <vector>
 
 #include <ondine/augment.h>
+#include <ondine/communicator.h>
 #include <ondine/dataset.h>
 #include <ondine/export.h>
 #include <ondine/model.h>
@@ -141,6 +142,20 @@ struct TrainerOptions {
   std::filesystem::path report = {};
   // Of training rows only. A resumed run must have the same one.
   std::optional<Augmentation> augmentation = {};
+  // The ranks that train together (docs/cluster.md). Each has a Trainer with the same options, data
+  // and model, makes the same calls, and gets the same state and reports; only rank 0 writes files,
+  // which resuming reads on all of them. Its batches are divided into micro-shards. What fails on
+  // one rank is thrown on all of them. Error(mismatch) for cross-validation.
+  std::shared_ptr<Communicator> communicator = {};
+  // The number of equal parts of a batch that gradients and statistics of a batch are computed of
+  // one by one; a step takes the means over their rows. Bits follow from this number and not from
+  // that of the ranks. The batch size must be divisible by it, and it by the number of ranks, with
+  // a power of 2 as quotient unless there is one rank. Empty: 4 with ranks, or their number if that
+  // is larger; without ranks batches stay whole. A resumed run must have the same number.
+  std::optional<std::uint64_t> micro_shards = {};
+  // One part of a batch for each rank, added up in the order that the communicator likes best: bits
+  // depend on the number of ranks. Error(mismatch) without ranks and with `micro_shards`.
+  bool fast_reduce = false;
 };
 
 // After a step. Means weigh every step by its rows.

@@ -18,6 +18,7 @@
 #include "trainer/fit/label_check.h"
 #include "trainer/fit/run_state.h"
 #include "trainer/fit/schedule.h"
+#include "trainer/fit/sharded_run.h"
 #include "trainer/records/recorders.h"
 
 namespace ondine::fit {
@@ -26,7 +27,8 @@ namespace ondine::fit {
 struct Session {
   Session(Model& trained, TrainerOptions given)
       : model(&trained),
-        options(std::move(given)),
+        options(with_ranks(std::move(given))),
+        ranks(options),
         accumulation(find_accumulation(trained, options)),
         state(metric_names(trained, options.algorithm)) {
     if (accumulation) state.accumulate = accumulation->batches;
@@ -39,7 +41,7 @@ struct Session {
   // Keeps other trainers from the checkpoint until `lock` goes; Error(mismatch) where one
   // has it.
   void hold_checkpoint() {
-    if (options.checkpoint.empty() || lock.is_held()) return;
+    if (options.checkpoint.empty() || lock.is_held() || !ranks.is_first()) return;
     lock = LockFile(files, options.checkpoint.string());
   }
 
@@ -50,6 +52,7 @@ struct Session {
 
   Model* model;
   TrainerOptions options;
+  Ranks ranks;
   std::optional<Accumulation> accumulation;
   RunState state;
   bool resumed = false;
@@ -84,15 +87,22 @@ class FitRun {
   void require_fitting_batches() const;
   void prepare_augmentation();
   void prepare_schedule();
+  void prepare_ranks();
   bool exhausted() const;
   // False when something stops it.
   bool run_epoch();
   bool run_steps();
   // Why the next step must not run.
   std::optional<StopReason> reason_to_stop() const;
+  // The same for all ranks.
+  bool stops();
+  data::BatchOrder order_of_epoch() const;
   std::uint64_t steps_done() const;  // of the run, those before a resume included
   void step(std::uint64_t rows);
-  void train_step();
+  void train_step(std::uint64_t rows);
+  void take_batch();
+  bool requires_finite() const;
+  void sharded_step(std::uint64_t rows);
   void update();
   bool ends_group(std::uint64_t rows) const;
   Evaluation validate();
@@ -103,6 +113,8 @@ class FitRun {
   void judge(EpochReport& epoch);
   void finish_epoch();
   void save();
+  void write(const std::filesystem::path& file) const;
+  void keep_best();
   void keep_epoch(std::uint64_t epoch);
   void save_after_failure() noexcept;
   FitReport report(StopReason reason, bool did_nothing);
@@ -124,6 +136,8 @@ class FitRun {
   std::uint64_t rows_ = 0;  // of an epoch
   std::optional<data::Augmenter> augmenter_;
   std::optional<data::BatchReader> reader_;  // of the current epoch
+  std::optional<ShardedRun> sharded_;        // with micro-shards
+  std::optional<StopReason> stop_;           // that all ranks agreed on
   LabelCheck check_labels_;
   std::optional<double> data_wait_;  // seconds of the current epoch
   Clock::time_point epoch_start_;
@@ -144,7 +158,8 @@ class FitRun {
   std::optional<EpochReport> last_;
   Clock::time_point start_ = Clock::now();
   bool diverged_ = false;
-  bool is_between_ = false;  // a batch is added up, but the update that follows is not done
+  // A batch is added up, or an update begun on some rank, and not all of what follows is done.
+  bool is_between_ = false;
 };
 
 }  // namespace ondine::fit

@@ -53,7 +53,7 @@ bool FitRun::evaluates_now() const {
 void FitRun::evaluate_within() {
   EpochReport epoch = evaluated(step_report_.step);
   judge(epoch);
-  if (epoch.best) best_->keep(*session_.model, state_.cursor, state_.properties(options_));
+  if (epoch.best) keep_best();
   last_ = std::move(epoch);
 }
 
@@ -70,7 +70,7 @@ void FitRun::finish_epoch() {
   state_.cursor = {epoch.epoch, state_.cursor.shuffle_seed, 0};
   state_.sums.clear();
   // The best first: a run that ends between the two repeats the epoch and writes it again.
-  if (epoch.best) best_->keep(*session_.model, state_.cursor, state_.properties(options_));
+  if (epoch.best) keep_best();
   save();
   keep_epoch(state_.cursor.epoch);
   last_ = std::move(epoch);
