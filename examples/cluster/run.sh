@@ -26,7 +26,7 @@ for mpi in $found; do
   for count in ${ONDINE_RANKS:-1 2}; do
     echo "== $mpi, $count processes"
     start=$(date +%s)
-    run_ranks "$mpi" "$count" "$ondine" train "$work/train.onnx" --data "$data" --max-steps 300 \
+    run_ranks "$mpi" "$count" "$ondine" train "$work/train.onnx" --data "$data" --max-steps 100 \
       --batch-size 64 --seed 1 --threads 1 --initialize -o "$work/$mpi$count.onnx"
     echo "time: $(($(date +%s) - start)) s"
     first=${first:-$work/$mpi$count.onnx}
@@ -34,6 +34,6 @@ for mpi in $found; do
   done
 done
 "$ondine" eval "$first" --data "$data" | tee "$work/eval.txt"
-awk '$1 == "accuracy" { found = $2 >= 0.75 } END { if (!found) { print "below 75 %"; exit 1 } }' \
+awk '$1 == "accuracy" { found = $2 >= 0.65 } END { if (!found) { print "below 65 %"; exit 1 } }' \
   "$work/eval.txt"
 echo "all models have the same bits"

@@ -14,6 +14,7 @@ run_ranks() {
   if [ "$mpi" = openmpi ]; then
     OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
       OMPI_MCA_btl_vader_single_copy_mechanism=none OMPI_MCA_rmaps_base_oversubscribe=1 \
+      OMPI_MCA_mpi_yield_when_idle=1 \
       mpirun.openmpi -n "$count" "$@"
   else
     mpirun.mpich -n "$count" "$@"
