@@ -69,6 +69,7 @@ class LayerFinder {
           [&](const std::string& name) { return name.empty() || constants_.contains(name); });
       if (!is_constant || !subgraphs_of(node).empty() || node.inputs.empty()) continue;
       constants_.insert(node.outputs.begin(), node.outputs.end());
+      if (is_standard(node, "Transpose")) turned_from_.emplace(node.outputs[0], node.inputs[0]);
     }
     for (const ValueDef& one : graph.outputs) results_.insert(one.name);
     // What is added to a layer's result does not make it an inner one.
@@ -96,7 +97,17 @@ class LayerFinder {
     return layer;
   }
 
-  bool is_shared(const std::string& weight) const { return readers_.at(weight) > 1; }
+  // Whether several nodes read it, or the table whose transposition it is, as that of an embedding
+  // which is the head as well.
+  bool is_shared(const std::string& weight) const {
+    const std::string* name = &weight;
+    for (auto from = turned_from_.find(*name); from != turned_from_.end();
+         from = turned_from_.find(*name)) {
+      if (readers_.at(*name) > 1) return true;
+      name = &from->second;
+    }
+    return readers_.at(*name) > 1;
+  }
 
  private:
   bool set_dims(Layer& layer) const {
@@ -137,6 +148,7 @@ class LayerFinder {
   Modules modules_;
   ValueTypes types_;
   std::unordered_set<std::string> constants_;
+  std::unordered_map<std::string, std::string> turned_from_;
   std::unordered_set<std::string> results_;
   std::unordered_map<std::string, int> readers_;
 };
@@ -152,14 +164,21 @@ class Attacher {
         matched_(lora.targets.size()) {}
 
   AttachedAdapters attach() {
-    std::vector<NodeDef> nodes = std::move(model_->graph.nodes);
-    model_->graph.nodes.clear();
-    for (NodeDef& node : nodes) {
-      const std::optional<Layer> layer = finder_.find(node);
-      model_->graph.nodes.push_back(std::move(node));
-      if (layer && is_chosen(*layer)) add(*layer);
+    // All layers are found before the first adapter is added: the finder points to initializers,
+    // which move when the graph grows.
+    std::vector<std::optional<Layer>> chosen;
+    for (const NodeDef& node : model_->graph.nodes) {
+      std::optional<Layer> layer = finder_.find(node);
+      if (layer && !is_chosen(*layer)) layer.reset();
+      chosen.push_back(std::move(layer));
     }
     require_all_matched();
+    std::vector<NodeDef> nodes = std::move(model_->graph.nodes);
+    model_->graph.nodes.clear();
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      model_->graph.nodes.push_back(std::move(nodes[i]));
+      if (chosen[i]) add(*chosen[i]);
+    }
     write_adapters(model_->metadata, record_);
     if (!attached_.trained.empty()) return std::move(attached_);
     fail(ErrorCode::mismatch,
