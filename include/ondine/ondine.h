@@ -21,6 +21,7 @@
 #include <ondine/fusion.h>
 #include <ondine/generate.h>
 #include <ondine/gradcheck.h>
+#include <ondine/import_hugging_face.h>
 #include <ondine/import_ort.h>
 #include <ondine/layers.h>
 #include <ondine/limits.h>

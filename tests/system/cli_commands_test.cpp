@@ -29,7 +29,7 @@ TEST_CASE("wrong usage exits with 2 and help with 0") {
   CHECK(shop.run("verify").exit_code == 2);
   for (const char* command :
        {"info", "check", "inspect", "prepare", "train", "infer", "eval", "export", "verify",
-        "bench", "gradcheck", "doctor", "lower", "differentiate", "import-ort", "replay"}) {
+        "bench", "gradcheck", "doctor", "lower", "differentiate", "import-hf", "import-ort", "replay"}) {
     const Result help = shop.run(std::string(command) + " --help");
     CHECK(help.exit_code == 0);
     CHECK_THAT(help.out, Catch::Contains("Examples:"));

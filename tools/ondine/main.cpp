@@ -39,6 +39,7 @@ constexpr CommandEntry commands[] = {
     {"doctor", ondine::cli::add_doctor},
     {"lower", ondine::cli::add_lower},
     {"differentiate", ondine::cli::add_differentiate},
+    {"import-hf", ondine::cli::add_import_hf},
     {"import-ort", ondine::cli::add_import_ort},
     {"replay", ondine::cli::add_replay},
     {"completion", ondine::cli::add_completion},
