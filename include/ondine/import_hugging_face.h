@@ -17,6 +17,9 @@ struct ImportHuggingFaceOptions {
   // Decoders take and give the keys and values of earlier tokens, with an attention mask and
   // positions, as `generate` uses them. Error(mismatch) for models that are none.
   bool cache = false;
+  // Encoders take ids alone: tokens other than padding are seen, and all have the first type.
+  // Error(mismatch) for decoders.
+  bool ids_only = false;
   // Tensors of at least this many bytes go to one file beside the output. Absent: those of 64 KiB
   // and more, where the weights have 1 GiB or more, else none.
   std::optional<std::uint64_t> external_data_from = {};

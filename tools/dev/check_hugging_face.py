@@ -48,6 +48,12 @@ def bert(**more):
     return small(pad_token_id=0, hidden_dropout_prob=0, attention_probs_dropout_prob=0, **more)
 
 
+def distilbert(**more):
+    return {"vocab_size": WORDS, "dim": 32, "hidden_dim": 48, "n_layers": 2, "n_heads": 4,
+            "max_position_embeddings": 64, "pad_token_id": 0, "dropout": 0, "attention_dropout": 0,
+            **more}
+
+
 LLAMA3 = {"rope_type": "llama3", "rope_theta": 10000.0, "factor": 4.0, "low_freq_factor": 1.0,
           "high_freq_factor": 4.0, "original_max_position_embeddings": 16}
 LINEAR = {"rope_type": "linear", "rope_theta": 10000.0, "factor": 2.0}
@@ -94,6 +100,16 @@ CASES = [
     ("bert masked", "BertForMaskedLM", bert(), {}),
     ("bert classification", "BertForSequenceClassification", bert(num_labels=3), {}),
     ("bert tokens", "BertForTokenClassification", bert(num_labels=5), {}),
+    ("roberta masked", "RobertaForMaskedLM", bert(pad_token_id=1, type_vocab_size=1), {}),
+    ("xlm-roberta", "XLMRobertaModel", bert(pad_token_id=1, type_vocab_size=1), {}),
+    ("roberta classification", "RobertaForSequenceClassification",
+     bert(pad_token_id=1, type_vocab_size=1, num_labels=3), {}),
+    ("roberta tokens", "RobertaForTokenClassification",
+     bert(pad_token_id=1, type_vocab_size=1, num_labels=3), {}),
+    ("distilbert", "DistilBertModel", distilbert(), {}),
+    ("distilbert masked", "DistilBertForMaskedLM", distilbert(), {}),
+    ("distilbert classification", "DistilBertForSequenceClassification",
+     distilbert(num_labels=3, seq_classif_dropout=0), {}),
 ]
 
 
@@ -135,14 +151,15 @@ def write_tokenizer(folder):
     (folder / "tokenizer.json").write_text(json.dumps(file))
 
 
-def inputs_of(encoder):
+def inputs_of(encoder, types=True):
     draw = np.random.default_rng(3)
     feeds = {"input_ids": draw.integers(1, WORDS, (ROWS, LENGTH))}
     if encoder:
         mask = np.ones((ROWS, LENGTH), np.int64)
         mask[1, LENGTH - 4:] = 0
         feeds["attention_mask"] = mask
-        feeds["token_type_ids"] = draw.integers(0, 2, (ROWS, LENGTH))
+        if types:
+            feeds["token_type_ids"] = draw.integers(0, 2, (ROWS, LENGTH))
     return feeds
 
 
@@ -245,12 +262,26 @@ def check(ondine, folder, name, architecture, members, saving):
     write_tokenizer(folder)
     run(ondine, "import-hf", folder, "-o", folder / "net.onnx")
     run(ondine, "check", folder / "net.onnx")
-    encoder = architecture.startswith("Bert")
-    feeds = inputs_of(encoder)
+    encoder = "Bert" in architecture or "Roberta" in architecture
+    feeds = inputs_of(encoder, types=architecture.startswith("Bert"))
+    if encoder:
+        padding = members["pad_token_id"]
+        feeds["input_ids"][feeds["input_ids"] == padding] = 5
+        feeds["input_ids"][feeds["attention_mask"] == 0] = padding
     outputs = infer(ondine, folder / "net.onnx", feeds, folder)
     inferred = compare(outputs, theirs_of(model, feeds), feeds)
     line, good = f"{name}: scores {inferred:.1e}", inferred < 1e-4
-    if not encoder:
+    if encoder:
+        run(ondine, "import-hf", folder, "-o", folder / "ids.onnx", "--ids-only")
+        plain = {"input_ids": feeds["input_ids"]}
+        whole = dict(feeds)
+        if "token_type_ids" in whole:
+            whole["token_type_ids"] = np.zeros_like(whole["token_type_ids"])
+        alone = compare(infer(ondine, folder / "ids.onnx", plain, folder),
+                        theirs_of(model, whole), feeds)
+        good = good and alone < 1e-4
+        line += f", of ids alone {alone:.1e}"
+    else:
         same, found, theirs = check_texts(ondine, folder, model)
         good = good and same
         line += ", same text" if same else f", texts {found} instead of {theirs}"

@@ -34,9 +34,11 @@ int run(const Options& options) {
 
 void add_import_hf(Parser& parser) {
   auto options = std::make_shared<Options>();
-  Command command = parser.add("import-hf", "Turn a folder of Hugging Face into a model",
-                               "  ondine import-hf SmolLM2-135M -o net.onnx\n"
-                               "  ondine import-hf SmolLM2-135M -o decoder.onnx --cache\n");
+  Command command =
+      parser.add("import-hf", "Turn a folder of Hugging Face into a model",
+                 "  ondine import-hf SmolLM2-135M -o net.onnx\n"
+                 "  ondine import-hf SmolLM2-135M -o decoder.onnx --cache\n"
+                 "  ondine import-hf distilbert-base-uncased -o encoder.onnx --ids-only\n");
   command
       .option("FOLDER", &options->folder,
               "Folder with config.json, model.safetensors or its parts, and tokenizer.json")
@@ -44,6 +46,10 @@ void add_import_hf(Parser& parser) {
   command.option("-o,--output", &options->output, "Inference model to write").required();
   command.option("--cache", &options->import.cache,
                  "The decoder takes and gives keys and values of earlier tokens, for generate");
+  command.option(
+      "--ids-only", &options->import.ids_only,
+      "The encoder takes ids alone, as data of texts have them: padding is not seen, and "
+      "all tokens have the first type");
   add_external_data(command, options->import.external_data_from);
   command.runs([options] { return run(*options); });
 }

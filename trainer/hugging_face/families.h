@@ -15,6 +15,7 @@ namespace ondine::hugging_face {
 struct WriteOptions {
   std::string architecture;
   bool cache = false;
+  bool ids_only = false;
   const Limits* limits = nullptr;
 };
 
@@ -29,6 +30,6 @@ struct Family {
 
 extern const Family rotary_decoders;
 extern const Family gpt2;
-extern const Family bert;
+extern const Family encoders;
 
 }  // namespace ondine::hugging_face

@@ -28,11 +28,12 @@ constexpr std::uint64_t external_above = std::uint64_t{1} << 30;
 constexpr std::uint64_t external_tensor = std::uint64_t{64} << 10;
 
 constexpr std::array<const Family*, 3> families{&hugging_face::rotary_decoders, &hugging_face::gpt2,
-                                                &hugging_face::bert};
+                                                &hugging_face::encoders};
 constexpr const char* known =
     "supported are the causal language models of Llama (SmolLM among them), Mistral, Qwen2, Qwen3, "
-    "Phi3, Gemma2, Gemma3 (text) and GPT2 (GPT2LMHeadModel), and BertModel, BertForMaskedLM, "
-    "BertForSequenceClassification and BertForTokenClassification";
+    "Phi3, Gemma2, Gemma3 (text) and GPT2 (GPT2LMHeadModel), and Model, ForMaskedLM, "
+    "ForSequenceClassification and ForTokenClassification of Bert, Roberta, XLMRoberta and "
+    "DistilBert";
 
 std::string architecture_of(const Config& config) {
   const std::vector<std::string> names = config.texts("architectures");
@@ -57,6 +58,14 @@ void require_plain(const Config& config) {
   fail(ErrorCode::unsupported, "the weights are quantized (", config.member("quantization_config"),
        "); import the folder of the original model, and quantize it with 'prepare "
        "--quantize-frozen'");
+}
+
+// Rows of texts are padded by the tokenizer's id; the network tells padding by the config's.
+void note_padding(const Config& config, hugging_face::FolderTexts& texts) {
+  const std::optional<std::int64_t> id = config.integer("pad_token_id");
+  if (!id || !texts.padding || *id == *texts.padding) return;
+  texts.notes.push_back(cat("rows of texts are padded with the token ", *texts.padding,
+                            ", which the network reads: its padding is ", *id, " (pad_token_id)"));
 }
 
 struct Imported {
@@ -87,15 +96,19 @@ Imported read(const std::filesystem::path& folder, const ImportHuggingFaceOption
   if (options.cache && !family.is_decoder) {
     fail(ErrorCode::mismatch, "a ", architecture, " reads no earlier tokens: it has no cache");
   }
+  if (options.ids_only && family.is_decoder) {
+    fail(ErrorCode::mismatch, "a ", architecture, " has no input for what ids alone could say");
+  }
   require_plain(config);
   Weights weights(folder, limits);
   hugging_face::Network network(imported.model.def, weights);
-  family.write(network, config, {architecture, options.cache, &limits});
+  family.write(network, config, {architecture, options.cache, options.ids_only, &limits});
   weights.require_taken(
       [&](std::string_view tensor) { return family.is_left_out(config, tensor); });
   const bool classifies = architecture.ends_with("Classification");
   hugging_face::FolderTexts texts =
       hugging_face::read_texts(folder, config, family.is_decoder, classifies);
+  if (options.ids_only) note_padding(config, texts);
   graph::write_record(imported.model.def.metadata, texts.record);
   imported.model.files = weights.files();
   imported.report.architecture = architecture;

@@ -65,6 +65,7 @@ void read_tokenizer(const std::filesystem::path& folder, const Config& config, b
         TextEncoding::tokenizer_json(std::as_bytes(std::span(std::as_const(content))));
     texts.record.text.encoding = encoding.name();
     texts.record.text.pieces = std::move(content);
+    texts.padding = encoding.padding_id();
     if (is_decoder) note_other_ends(encoding, config, texts.notes);
   });
 }

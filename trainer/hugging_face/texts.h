@@ -1,7 +1,9 @@
 // What a folder says of texts and labels, as a data record.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +15,7 @@ namespace ondine::hugging_face {
 
 struct FolderTexts {
   DataRecord record;
+  std::optional<std::int64_t> padding = {};  // the id, where there is a tokenizer
   std::vector<std::string> notes;
 };
 

@@ -59,7 +59,7 @@ double difference(const HuggingFaceFolder& folder) {
 
 TEST_CASE("Networks of every family compute what PyTorch does") {
   const std::vector<std::string> cases = hugging_face_cases();
-  REQUIRE(cases.size() >= 13);
+  REQUIRE(cases.size() >= 18);
   for (const std::string& name : cases) {
     INFO(name);
     CHECK(difference(HuggingFaceFolder(name)) < 1e-5);
@@ -240,5 +240,25 @@ TEST_CASE("A head that is the table of the embedding has no adapter") {
     NamedValues feeds = feeds_of(folder.said());
     feeds.emplace_back("label", integers(folder.said()["inputs"]["input_ids"]));
     CHECK(model.train_step(feeds).scalar("loss") > 0);
+  }
+}
+
+TEST_CASE("An encoder of ids alone does not see padding and has one type of tokens") {
+  for (const std::string name : {"bert", "roberta_masked", "distilbert_classes"}) {
+    INFO(name);
+    const HuggingFaceFolder folder(name);
+    const Tensor ids = Tensor::of<std::int64_t>({1, 5}, {2, 7, 3, 10, 4});
+    const std::int64_t padding = folder.said()["config"]["pad_token_id"];
+    const Tensor padded = Tensor::of<std::int64_t>({1, 7}, {2, 7, 3, 10, 4, padding, padding});
+    const Tensor ones = Tensor::of<std::int64_t>({1, 5}, {1, 1, 1, 1, 1});
+    NamedValues feeds{{"input_ids", ids}, {"attention_mask", ones}};
+    if (name == "bert") feeds.emplace_back("token_type_ids", Tensor(DType::int64, {1, 5}));
+    const Results wanted = import_hugging_face(folder.path()).infer(feeds);
+    const Model alone = import_hugging_face(folder.path(), {.ids_only = true});
+    REQUIRE(alone.inputs().size() == 1);
+    const Results found = alone.infer({{"input_ids", padded}});
+    const auto x = wanted[0].second.tensor().values<float>();
+    const auto y = found[0].second.tensor().values<float>();
+    for (std::size_t i = 0; i < x.size(); ++i) CHECK(y[i] == Approx(x[i]).margin(1e-5));
   }
 }

@@ -22,6 +22,9 @@ COMMON = {"vocab_size": WORDS, "hidden_size": 8, "intermediate_size": 12, "num_h
 GEMMA = {**COMMON, "num_key_value_heads": 2, "head_dim": 6, "query_pre_attn_scalar": 5,
          "sliding_window": 3}
 GPT2 = {"vocab_size": WORDS, "n_positions": 16, "n_embd": 8, "n_layer": 2, "n_head": 2}
+ROBERTA = {**COMMON, "pad_token_id": 1, "type_vocab_size": 1, "hidden_act": "relu"}
+DISTILBERT = {"vocab_size": WORDS, "dim": 8, "hidden_dim": 12, "n_layers": 2, "n_heads": 4,
+              "max_position_embeddings": 16, "pad_token_id": 0}
 CASES = {
     "llama": ("LlamaForCausalLM", {**COMMON, "num_key_value_heads": 2, "rope_parameters": {
         "rope_type": "llama3", "rope_theta": 100.0, "factor": 4.0, "low_freq_factor": 1.0,
@@ -47,8 +50,14 @@ CASES = {
     "bert_masked": ("BertForMaskedLM", COMMON),
     "bert_classes": ("BertForSequenceClassification", {**COMMON, "num_labels": 3}),
     "bert_tokens": ("BertForTokenClassification", {**COMMON, "num_labels": 4}),
+    "roberta": ("RobertaModel", ROBERTA),
+    "roberta_masked": ("RobertaForMaskedLM", ROBERTA),
+    "roberta_classes": ("XLMRobertaForSequenceClassification", {**ROBERTA, "num_labels": 3}),
+    "distilbert_masked": ("DistilBertForMaskedLM", DISTILBERT),
+    "distilbert_classes": ("DistilBertForSequenceClassification", {**DISTILBERT, "num_labels": 3}),
 }
-KEPT = set(COMMON) | set(GPT2) | {
+KEPT = set(COMMON) | set(GPT2) | set(DISTILBERT) | {
+    "type_vocab_size", "hidden_act",
     "architectures", "num_key_value_heads", "head_dim", "rope_parameters", "attention_bias", "mlp_bias",
     "tie_word_embeddings", "sliding_window", "use_sliding_window", "max_window_layers", "layer_types",
     "query_pre_attn_scalar", "attn_logit_softcapping", "final_logit_softcapping", "id2label"}
@@ -62,7 +71,7 @@ def fill(model):
             continue
         places = torch.arange(value.numel(), dtype=torch.float64)
         ones = value.dim() == 1 and bool((value == 1).all())
-        assert ones == (bool(re.search(r"(norm|LayerNorm|ln_\w+)\.weight$", name))
+        assert ones == (bool(re.search(r"(norm|LayerNorm|layer_norm|ln_\w+)\.weight$", name))
                         and value.dim() == 1 and "Gemma" not in type(model).__name__), name
         elements = 0.5 * torch.sin(0.37 * places + 1.1 * k)
         with torch.no_grad():
@@ -79,12 +88,14 @@ def main():
         model = model_class._from_config(config, attn_implementation="eager").eval()
         tensors = fill(model)
         feeds = {"input_ids": IDS}
-        if architecture.startswith("Bert"):
+        if "Bert" in architecture or "Roberta" in architecture:
             feeds["attention_mask"] = [[1] * 7, [1] * 5 + [0] * 2]
+        if architecture.startswith("Bert"):
             feeds["token_type_ids"] = [[0] * 4 + [1] * 3] * 2
         with torch.no_grad():
             result = model(**{one: torch.tensor(value) for one, value in feeds.items()})
-        wanted = ["last_hidden_state", "pooler_output"] if architecture == "BertModel" else ["logits"]
+        is_alone = architecture in ("BertModel", "RobertaModel")
+        wanted = ["last_hidden_state", "pooler_output"] if is_alone else ["logits"]
         written = {one: value for one, value in config.to_dict().items() if one in KEPT}
         written["architectures"] = [architecture]
         if not architecture.endswith("Classification"):

@@ -135,4 +135,6 @@ TEST_CASE("Folders without readable weights are refused") {
   refuse(folder, ErrorCode::not_found, "config.json");
   refuse(HuggingFaceFolder("bert"), ErrorCode::mismatch, "a BertModel reads no earlier tokens",
          {.cache = true});
+  refuse(HuggingFaceFolder("gpt2"), ErrorCode::mismatch,
+         "a GPT2LMHeadModel has no input for what ids alone could say", {.ids_only = true});
 }
