@@ -33,6 +33,7 @@ torch.set_num_threads(1)
 
 
 def small(**more):
+    """Members of a config."""
     return {"vocab_size": WORDS, "hidden_size": 32, "intermediate_size": 48,
             "num_hidden_layers": 2, "num_attention_heads": 4, "max_position_embeddings": 64,
             "bos_token_id": None, "eos_token_id": None, "pad_token_id": None, **more}
@@ -45,7 +46,8 @@ def gpt2(**more):
 
 
 def bert(**more):
-    return small(pad_token_id=0, hidden_dropout_prob=0, attention_probs_dropout_prob=0, **more)
+    return small(**{"pad_token_id": 0, "hidden_dropout_prob": 0,
+                    "attention_probs_dropout_prob": 0, **more})
 
 
 def distilbert(**more):
@@ -287,7 +289,7 @@ def check(ondine, folder, name, architecture, members, saving):
         line += ", same text" if same else f", texts {found} instead of {theirs}"
     if "logits" in outputs:
         descended, first, last = check_training(ondine, folder, model, feeds)
-        good = good and descended < 1e-3 and last < 0.9 * first
+        good = good and descended < 2e-4 and last < 0.6 * first
         line += f", after {STEPS} steps {descended:.1e}, adapters {first:.3f} -> {last:.3f}"
     print(line if good else f"FAILED {line}", flush=True)
     return good

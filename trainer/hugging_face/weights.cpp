@@ -208,9 +208,8 @@ Tensor Weights::take(const std::string& name, const Shape& shape, Form form) {
   const Shape kept = turns ? Shape{shape[1], shape[0]} : shape;
   const auto bytes = static_cast<std::size_t>(elements * sizeof(float));
   if (bytes > largest_at_once) {
-    return Tensor::share(
-        DType::float32, kept,
-        std::make_shared<DeferredElements>(bytes, write, std::nullopt, entry.bytes));
+    // What they are computed from does not have their type and order, so it is not named.
+    return Tensor::share(DType::float32, kept, std::make_shared<DeferredElements>(bytes, write));
   }
   Tensor tensor(DType::float32, kept);
   if (elements > 0) write({static_cast<std::byte*>(tensor.mutable_data()), tensor.bytes()});

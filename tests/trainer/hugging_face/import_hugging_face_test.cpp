@@ -262,3 +262,30 @@ TEST_CASE("An encoder of ids alone does not see padding and has one type of toke
     for (std::size_t i = 0; i < x.size(); ++i) CHECK(y[i] == Approx(x[i]).margin(1e-5));
   }
 }
+
+TEST_CASE("Weights that are converted when they are read are the same in a model and in its file") {
+  HuggingFaceFolder folder("llama");
+  const std::int64_t words = 3000;
+  folder.config()["vocab_size"] = words;
+  for (const char* name : {"model.embed_tokens.weight", "lm_head.weight"}) {
+    Tensor& table = folder.tensor(name);
+    table = Tensor(DType::float32, {words, 8});
+    auto values = table.mutable_values<float>();
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      values[i] = static_cast<float>(std::sin(0.37 * static_cast<double>(i)));
+    }
+  }
+  folder.write();
+  import_hugging_face(folder.path(), folder / "net.onnx", {.external_data_from = 1024});
+  const NamedValues feeds = feeds_of(folder.said());
+  for (const Precision precision : {Precision::float32, Precision::bfloat16}) {
+    LoadOptions load;
+    load.precision = precision;
+    const Model direct = import_hugging_face(folder.path(), {}, load);
+    const Model stored = Model::load(folder / "net.onnx", load);
+    const Results a = direct.infer(feeds);
+    const Results b = stored.infer(feeds);
+    CHECK(std::ranges::equal(a["logits"].tensor().values<float>(),
+                             b["logits"].tensor().values<float>()));
+  }
+}
