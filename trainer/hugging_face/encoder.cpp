@@ -1,7 +1,9 @@
 #include "trainer/hugging_face/encoder.h"
 
 #include <cmath>
+#include <limits>
 #include <utility>
+#include <vector>
 
 #include "core/message.h"
 
@@ -19,7 +21,10 @@ Encoder::Encoder(Network& network, const EncoderTraits& traits, std::string pref
     // Of a single type there is nothing to say.
     if (t_.types > 1) types_ = n_.input("token_type_ids", DType::int64, {"batch", "sequence"});
   }
-  mask_ = n_.node("Unsqueeze", {real, n_.integers({1, 2})});
+  // As PyTorch's: a row without any token sees all of its padding alike instead of nothing.
+  constexpr double hidden = std::numeric_limits<float>::lowest();
+  const std::string bias = n_.node("Where", {real, n_.number(0), n_.number(hidden)});
+  mask_ = n_.node("Unsqueeze", {bias, n_.integers({1, 2})});
 }
 
 std::string Encoder::write() {
@@ -71,15 +76,29 @@ std::string Encoder::embeddings() {
   return norm(n_.add(x, n_.embedding(positions(), places)), module + "LayerNorm");
 }
 
+// By single operators: the mask has one row for all queries, which onnxruntime's Attention refuses.
+std::string Encoder::attend(const std::string& q, const std::string& k, const std::string& v) {
+  using Axes = std::vector<std::int64_t>;
+  const std::int64_t size = t_.width / t_.heads;
+  const auto to_heads = [&](const std::string& x, const Axes& axes) {
+    const std::string split = n_.node("Reshape", {x, n_.integers({0, 0, t_.heads, size})});
+    return n_.node("Transpose", {split}, {{"perm", axes}});
+  };
+  const std::string products =
+      n_.node("MatMul", {to_heads(q, {0, 2, 1, 3}), to_heads(k, {0, 2, 3, 1})});
+  const std::string scores =
+      n_.add(n_.scaled(products, 1 / std::sqrt(static_cast<double>(size))), mask_);
+  const std::string weights = n_.node("Softmax", {scores}, {{"axis", std::int64_t{-1}}});
+  const std::string y = n_.node("MatMul", {weights, to_heads(v, {0, 2, 1, 3})});
+  const std::string rows = n_.node("Transpose", {y}, {{"perm", Axes{0, 2, 1, 3}}});
+  return n_.node("Reshape", {rows, n_.integers({0, 0, t_.width})});
+}
+
 std::string Encoder::layer(const std::string& x, const std::string& module) {
   const std::string q = linear(x, module + t_.query, t_.width);
   const std::string k = linear(x, module + t_.key, t_.width);
   const std::string v = linear(x, module + t_.value, t_.width);
-  const double head_size = static_cast<double>(t_.width) / static_cast<double>(t_.heads);
-  const std::string seen = n_.node("Attention", {q, k, v, mask_},
-                                   {{"q_num_heads", t_.heads},
-                                    {"kv_num_heads", t_.heads},
-                                    {"scale", static_cast<float>(1 / std::sqrt(head_size))}});
+  const std::string seen = attend(q, k, v);
   const std::string attended =
       norm(n_.add(linear(seen, module + t_.attended, t_.width), x), module + t_.attended_norm);
   const std::string inner = active(linear(attended, module + t_.inner, t_.inner_width));

@@ -27,6 +27,7 @@ class Encoder {
  private:
   std::string positions();
   std::string embeddings();
+  std::string attend(const std::string& q, const std::string& k, const std::string& v);
   std::string layer(const std::string& x, const std::string& module);
 
   Network& n_;
