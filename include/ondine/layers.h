@@ -1,6 +1,7 @@
 // The layers of a model: parameters, shapes and multiply-adds, and the memory of a call.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -23,6 +24,9 @@ struct LayerRequest {
 // A node of the main graph with parameters or multiply-adds. Functions are inlined; a node with
 // subgraphs (If, Loop, Scan) is one layer with everything in it.
 struct Layer {
+  // Number of the node in the file's main graph, from 0, that makes its first output; nullopt
+  // where that is a node of a function.
+  std::optional<std::size_t> node = {};
   std::string name;  // of the node; of its first output where the node has none
   std::string op;
   std::string type;  // of its first output: "tensor(float)[1, 64, 112, 112]"

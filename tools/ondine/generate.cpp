@@ -8,6 +8,7 @@
 #include "ondine/command.h"
 #include "ondine/common.h"
 #include "ondine/take_checkpoint.h"
+#include "ondine/take_weights.h"
 
 namespace ondine::cli {
 namespace {
@@ -16,6 +17,7 @@ struct Options {
   std::string model;
   std::string prompt;
   std::string checkpoint;
+  std::vector<std::string> adapters;
   OptionValues tokenizer;  // of the table
   OptionValues generate;   // of the table
   LoadOptions load;
@@ -49,6 +51,7 @@ int run(const Options& options) {
   Model model = Model::load(options.model, options.load);
   const std::size_t warned = print_warnings(model);
   if (!options.checkpoint.empty()) take_checkpoint(model, options.checkpoint);
+  model = with_adapter_folders(std::move(model), options.adapters, options.load);
   how.encoding =
       dataset_options(options.tokenizer, model, DataUse::inference, OptionSpelling::dashes)
           .text.encoding;
@@ -75,6 +78,9 @@ void add_generate(Parser& parser) {
   command.option("MODEL", &options->model, "Model file").required();
   command.option("--prompt", &options->prompt, "Text to continue").required();
   command.option("--checkpoint", &options->checkpoint, "Checkpoint whose state to use");
+  command.option("--adapter", &options->adapters,
+                 "FOLDER or FOLDER=WEIGHT: a folder of PEFT's whose adapters count WEIGHT times, 1 "
+                 "if absent; repeat for several");
   command.table(OptionGroup::data, options->tokenizer, {"tokenizer"});
   command.table(OptionGroup::generate, options->generate);
   command.option("--quiet", &options->quiet, "Print the text, errors and warnings only");
