@@ -24,9 +24,6 @@ struct LayerRequest {
 // A node of the main graph with parameters or multiply-adds. Functions are inlined; a node with
 // subgraphs (If, Loop, Scan) is one layer with everything in it.
 struct Layer {
-  // Number of the node in the file's main graph, from 0, that makes its first output; nullopt
-  // where that is a node of a function.
-  std::optional<std::size_t> node = {};
   std::string name;  // of the node; of its first output where the node has none
   std::string op;
   std::string type;  // of its first output: "tensor(float)[1, 64, 112, 112]"
@@ -41,6 +38,9 @@ struct Layer {
   // Of one inference; nullopt where a shape depends on data. See layers().
   std::optional<std::uint64_t> multiply_adds = 0;
   std::uint64_t output_bytes = 0;  // of all outputs; 0 where a shape depends on data
+  // Number of the node in the file's main graph, from 0, that makes its first output; nullopt
+  // where that is a node of a function.
+  std::optional<std::size_t> node = {};
 };
 
 struct LayerReport {

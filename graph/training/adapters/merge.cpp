@@ -25,6 +25,12 @@ class Merger {
     for (InitializerDef& one : graph_->initializers) stored_.emplace(one.name, &one);
   }
 
+  void leave_out(Adapter adapter) {
+    if (adapter.kind == AdapterKind::prompt) return;
+    if (adapter.output.empty()) find_values(adapter);
+    bypass(adapter);
+  }
+
   bool can_merge(const Adapter& adapter) const {
     if (adapter.kind == AdapterKind::prompt) return false;
     return is_stored(adapter.weight) && (adapter.bias.empty() || is_stored(adapter.bias));
@@ -219,6 +225,14 @@ void merge_adapters(ModelDef& model) {
   });
   merger.finish();
   write_adapters(model.metadata, adapters);
+}
+
+void leave_out_adapters(ModelDef& model) {
+  const Adapters adapters = read_adapters(model.metadata);
+  if (adapters.layers.empty()) return;
+  Merger merger(model);
+  for (const Adapter& one : adapters.layers) merger.leave_out(one);
+  merger.finish();
 }
 
 }  // namespace ondine::graph

@@ -10,4 +10,8 @@ namespace ondine::graph {
 // prompt. Error(corrupt) where the record does not fit the graph.
 void merge_adapters(ModelDef& model);
 
+// The network without the nodes of adapters, whose values do not count: where its weights lead.
+// Prompts stay.
+void leave_out_adapters(ModelDef& model);
+
 }  // namespace ondine::graph

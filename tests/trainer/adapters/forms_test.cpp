@@ -89,6 +89,28 @@ TEST_CASE("adapters of products in blocks stay beside them") {
         1e-5);
 }
 
+TEST_CASE("scores for each token keep their classes last with an adapter beside the last layer") {
+  ModelBuilder b("tokens", 17);
+  std::string x = b.input("x", DType::float32, {"N", "T", 8});
+  x = b.node("MatMul", {x, b.initializer("head.weight", random_floats({8, 5}, 1))});
+  b.node("Add", {x, b.initializer("head.bias", random_floats({5}, 2))}, {}, "logits");
+  b.output("logits", DType::float32, {"N", "T", 5});
+  Tensor labels(DType::int64, {6, 3});
+  for (std::size_t i = 0; i < 18; ++i) {
+    labels.mutable_values<std::int64_t>()[i] = static_cast<std::int64_t>(i * 7 % 5);
+  }
+  const NamedValues feeds{{"x", random_floats({6, 3, 8}, 3)}, {"label", labels}};
+  PrepareOptions lora = with_adapters({.rank = 2, .targets = {"head"}});
+  PrepareOptions dora = lora;
+  dora.lora->dora = true;
+  PrepareOptions ia3;
+  ia3.ia3 = Ia3{{"head"}, {}};
+  for (const PrepareOptions& options : {lora, dora, ia3}) {
+    CHECK(prepare(b.bytes(), options).train_step(feeds).scalar("loss") ==
+          Approx(prepare(b.bytes(), PrepareOptions{}).train_step(feeds).scalar("loss")));
+  }
+}
+
 TEST_CASE("targets may be numbers of nodes, which the list of layers has") {
   const LayerReport report = layers(Model::load(three_layers()), {{{"x", {1, 3, 8}}}, 0});
   REQUIRE(report.layers.size() == 4);  // the last one adds a bias

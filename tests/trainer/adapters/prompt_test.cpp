@@ -15,7 +15,7 @@ namespace {
 constexpr std::int64_t width = 6;
 
 // Positions are added, every token attends to those before it that the mask has, and each gets
-// four scores. `e`: embeddings [N, T, 6]; `like`: a value [N, T] or longer.
+// five scores. `e`: embeddings [N, T, 6]; `like`: a value [N, T] or longer.
 std::string scores(ModelBuilder& b, const std::string& e, const std::string& like) {
   const auto weight = [&](const char* name, const Shape& shape, std::uint64_t seed) {
     return b.initializer(name, random_floats(shape, seed, -0.8F, 0.8F));
@@ -41,7 +41,7 @@ std::string scores(ModelBuilder& b, const std::string& e, const std::string& lik
       "MatMul", {x, b.node("Transpose", {x}, {{"perm", std::vector<std::int64_t>{0, 2, 1}}})});
   match = b.node("Where", {b.node("Or", {later, hidden}), bound, match});
   x = b.node("Tanh", {b.node("MatMul", {b.node("Softmax", {match}, {{"axis", -1L}}), x})});
-  return b.node("MatMul", {x, weight("scores.weight", {width, 4}, 12)});
+  return b.node("MatMul", {x, weight("scores.weight", {width, 5}, 12)});
 }
 
 const Shape table{11, width};
@@ -56,10 +56,10 @@ std::vector<std::byte> language_network(bool whole = true, bool extra = false) {
   if (extra) b.output(b.node("Neg", {"ids"}), DType::int64, {"N", "T"});
   if (whole) {
     b.node("Identity", {y}, {}, "logits");
-    b.output("logits", DType::float32, {"N", "T", 4});
+    b.output("logits", DType::float32, {"N", "T", 5});
   } else {
     b.node("ReduceMax", {y}, {{"axes", std::vector<std::int64_t>{1}}, {"keepdims", 0L}}, "logits");
-    b.output("logits", DType::float32, {"N", 4});
+    b.output("logits", DType::float32, {"N", 5});
   }
   return b.bytes();
 }
@@ -79,7 +79,7 @@ NamedValues marked_texts(bool whole = true) {
   if (!whole) return feeds;
   Tensor labels(DType::int64, {6, 4});
   for (std::size_t i = 0; i < 24; ++i) {
-    labels.mutable_values<std::int64_t>()[i] = static_cast<std::int64_t>(i * 5 % 4);
+    labels.mutable_values<std::int64_t>()[i] = static_cast<std::int64_t>(i * 7 % 5);
   }
   feeds[2].second = labels;
   return feeds;
@@ -96,7 +96,7 @@ std::vector<float> expected(const Tensor& prompt, const NamedValues& feeds) {
   ModelBuilder b("whole", 17);
   b.input("e", DType::float32, {"N", "T", width});
   b.input("mask", DType::int64, {"N", "T"});
-  b.output(scores(b, "e", "e"), DType::float32, {"N", "T", 4});
+  b.output(scores(b, "e", "e"), DType::float32, {"N", "T", 5});
   const Tensor words = random_floats(table, 10, -1, 1);
   const auto tokens = static_cast<std::size_t>(prompt.shape()[0]);
   const auto size = static_cast<std::size_t>(width);
@@ -120,7 +120,7 @@ std::vector<float> expected(const Tensor& prompt, const NamedValues& feeds) {
   std::vector<float> scores_of_texts;
   const auto values = results[0].second.tensor().values<float>();
   for (std::size_t i = 0; i < values.size(); ++i) {
-    if (i / 4 % (tokens + 4) >= tokens) scores_of_texts.push_back(values[i]);
+    if (i / 5 % (tokens + 4) >= tokens) scores_of_texts.push_back(values[i]);
   }
   return scores_of_texts;
 }
@@ -132,7 +132,7 @@ TEST_CASE("a prompt stands in front of the texts, and positions and masks follow
   CHECK(model.get_state("prompt_embeddings").shape() == Shape{3, width});
   const NamedValues feeds = marked_texts();
   const std::vector<float> first = result_of(model, feeds);
-  CHECK(first.size() == 6 * 4 * 4);
+  CHECK(first.size() == 6 * 4 * 5);
   CHECK(distance(first, expected(model.get_state("prompt_embeddings"), feeds)) < 1e-5);
   const double before = model.train_step(feeds).scalar("loss");
   for (int i = 0; i < 20; ++i) model.train_step(feeds);
