@@ -25,10 +25,11 @@ class Merger {
     for (InitializerDef& one : graph_->initializers) stored_.emplace(one.name, &one);
   }
 
-  void leave_out(Adapter adapter) {
-    if (adapter.kind == AdapterKind::prompt) return;
-    if (adapter.output.empty()) find_values(adapter);
-    bypass(adapter);
+  // Nothing where a new head has taken the place of the layer.
+  void leave_out(const Adapter& adapter) {
+    const bool is_there = producer_.contains(adapter.output) &&
+                          (adapter.of_inputs || producer_.contains(adapter.base));
+    if (is_there && adapter.kind != AdapterKind::prompt) bypass(adapter);
   }
 
   bool can_merge(const Adapter& adapter) const {
@@ -108,6 +109,10 @@ class Merger {
     const std::vector<double> factor = *to_doubles(initializer(adapter, adapter.factor));
     const std::vector<double> before = *to_doubles(weight);
     const Shape shape = weight.shape();
+    if (shape.rank() < 2) {
+      fail(ErrorCode::corrupt, "the adapter of ", quoted(adapter.module), " multiplies the weight ",
+           shape, ", needed: a matrix or more dims");
+    }
     const auto channel = [&](std::size_t i) {
       return adapter.of_inputs ? channel_of(i, shape, adapter.transposed)
                                : output_of(i, shape, adapter.transposed);

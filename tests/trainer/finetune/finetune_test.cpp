@@ -214,8 +214,13 @@ TEST_CASE("factors, biases and layers by number are tuned as prepare does") {
   };
   CHECK(all_end(trained({.ia3 = Ia3{{"*"}, {}}}), "ia3_l"));
   CHECK(all_end(trained({.only_biases = true}), "bias"));
-  const auto node = layers(first, {{{"features", {1, 2}}}, 0}).layers[0].node;
-  const Lora lora{.rank = 2, .targets = {"@" + std::to_string(node.value())}};
+  std::vector<std::string> numbers;
+  for (const Layer& layer : layers(first, {{{"features", {1, 2}}}, 0}).layers) {
+    if (layer.op == "Gemm" || layer.op == "MatMul") {
+      numbers.push_back("@" + std::to_string(layer.node.value()));
+    }
+  }
+  const Lora lora{.rank = 2, .targets = numbers};
   CHECK(all_end(trained({.lora = lora}), "lora_"));
 }
 
