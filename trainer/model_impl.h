@@ -150,6 +150,8 @@ struct ModelAccess {
     std::erase_if(model.impl_->def.metadata, [&](const auto& one) { return one.first == key; });
     model.impl_->def.metadata.emplace_back(key, std::move(text));
   }
+  // Of the random numbers of the steps that follow.
+  static void set_seed(Model& model, std::uint64_t seed) { model.impl_->seed = seed; }
   static int threads(const Model& model) { return model.impl_->runtime.threads; }
   static const Model::Impl& impl(const Model& model) { return *model.impl_; }
   // Default outputs of eval_step; may be empty.

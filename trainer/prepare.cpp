@@ -64,7 +64,8 @@ PrepareReport write_training(graph::ModelDef& def, const PrepareOptions& options
   std::vector<std::string> fresh;
   if (options.table) fresh = graph::write_table(def, *options.table);
   return graph::prepare(def, options, trainer::types_of(def, load), loss ? &*loss : nullptr, {},
-                        fresh);
+                        fresh,
+                        [&](const graph::ModelDef& one) { return trainer::types_of(one, load); });
 }
 
 Model prepare_checked(trainer::CheckedModel checked, const PrepareOptions& options,

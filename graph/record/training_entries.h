@@ -13,8 +13,10 @@ constexpr const char* averages = "ondine.averages";              // their averag
 constexpr const char* schedule = "ondine.schedule";              // for people
 constexpr const char* scheduled_rate = "ondine.scheduled_rate";  // the output with the rate
 constexpr const char* qat = "ondine.qat";                        // the type of quantized weights
+constexpr const char* privacy = "ondine.privacy";                // clip, noise and batch size
+constexpr const char* counted = "ondine.counted";                // the input that counts rows
 
-inline constexpr std::array all{learning_rate, accumulate,     averaged, averages,
-                                schedule,      scheduled_rate, qat};
+inline constexpr std::array all{learning_rate,  accumulate, averaged, averages, schedule,
+                                scheduled_rate, qat,        privacy,  counted};
 
 }  // namespace ondine::graph::entry

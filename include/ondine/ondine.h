@@ -38,6 +38,7 @@
 #include <ondine/prepare.h>
 #include <ondine/preprocess.h>
 #include <ondine/printable.h>
+#include <ondine/privacy.h>
 #include <ondine/replace_file.h>
 #include <ondine/results.h>
 #include <ondine/schedule.h>

@@ -14,6 +14,7 @@
 #include <ondine/limits.h>
 #include <ondine/model.h>
 #include <ondine/preprocess.h>
+#include <ondine/privacy.h>
 #include <ondine/schedule.h>
 #include <ondine/shape.h>
 #include <ondine/table.h>
@@ -278,6 +279,15 @@ struct PrepareOptions {
   // quantized ones, beside which they stay. Excludes last_layers, qat and an `init` other than
   // automatic and keep.
   std::optional<Lora> lora = {};
+  // Training with differential privacy (docs/privacy.md): the gradient of each row's loss is
+  // clipped to a norm, and noise is added to their sum, by nodes of the algorithm. A new input
+  // "<label>_counted", [N] or [1], of the loss's type, is 1 for rows that count and 0 for others;
+  // by default all count. The metadata "ondine.privacy" has the settings, and "ondine.counted" that
+  // input. Needs ai.onnx 13, a first dim of any size in every input, a catalogue loss that is a
+  // mean over rows and parameters of its type, each read by one node. Error(unsupported) naming the
+  // first node that mixes rows, or the parameter and operator where the norm of a row's gradient
+  // cannot be formed; Error(mismatch) for options that it excludes.
+  std::optional<Privacy> privacy = {};
 };
 
 // What becomes of a floating point tensor of the model.

@@ -141,6 +141,13 @@ struct TrainerOptions {
   std::filesystem::path report = {};
   // Of training rows only. A resumed run must have the same one.
   std::optional<Augmentation> augmentation = {};
+  // Of a model that is prepared for privacy (PrepareOptions::privacy), whose batches are random
+  // samples: each row is in a batch with probability batch size / rows, and an epoch is as many
+  // steps as batches of that size would be. The delta of the epsilon that reports tell; empty: the
+  // largest power of ten that is not above 1 / rows. Error(mismatch) for other models, and with
+  // privacy for another batch size than that of the model, folds and mixup. With `seed` 0 such a
+  // run draws the seeds of batches and noise from the operating system, unless it is resumed.
+  std::optional<double> privacy_delta = {};
 };
 
 // After a step. Means weigh every step by its rows.
@@ -175,10 +182,13 @@ struct EpochReport {
   // The part of `seconds` in which steps waited for rows that other threads decode or change; empty
   // where rows are read as they lie.
   std::optional<double> data_wait = {};
+  // With privacy: what all steps of the run so far have spent, those before a resume included.
+  std::optional<double> epsilon = {};
+  std::optional<double> delta = {};
 };
 // "epoch 1/3: loss 0.25, validation loss 0.3, validation accuracy 0.88, 1.5 s"; with a schedule
 // ", learning rate 0.01" before the time, and where the wait for data is known ", data wait 2 %" at
-// the end.
+// the end; with privacy ", epsilon 1.5 at delta 1e-05" after that.
 ONDINE_API std::ostream& operator<<(std::ostream& out, const EpochReport& report);
 
 enum class StopReason : std::uint8_t {

@@ -83,6 +83,7 @@ FitRun::FitRun(Session& session, const Dataset& training, const Dataset& validat
   rows_ = fed_ ? feeder_->size() : training.empty() ? options_.batch_size : training.rows();
   require_fitting_batches();
   prepare_augmentation();
+  prepare_privacy();
   prepare_schedule();
   if (options_.averaged) require_averages(*session.model);
   if (!validation.empty()) {
@@ -124,6 +125,21 @@ void FitRun::prepare_augmentation() {
   augmenter_.emplace(*options_.augmentation, state_.cursor.shuffle_seed,
                      data::BatchReader::sources_of(*feeder_), inputs,
                      data::BatchReader::stored_rows(*feeder_));
+}
+
+void FitRun::prepare_privacy() {
+  if (!session_.privacy()) return;
+  if (!fed_) fail(ErrorCode::mismatch, "training with privacy needs rows of data");
+  if (options_.batch_size > rows_) {
+    fail(ErrorCode::mismatch, "the expected batch size ", options_.batch_size, " is more than the ",
+         rows_, " rows of the data");
+  }
+  if (!session_.resumed && options_.seed == 0) {
+    state_.cursor.shuffle_seed = system_seed();
+    ModelAccess::set_seed(*session_.model, system_seed());
+  }
+  const double rate = static_cast<double>(options_.batch_size) / static_cast<double>(rows_);
+  state_.spent.begin(session_.privacy()->noise, rate);
 }
 
 void FitRun::require_fitting_batches() const {
@@ -201,6 +217,7 @@ bool FitRun::run_epoch() {
   step_report_.step = cursor.position / options_.batch_size;
   data_wait_.reset();
   if (!fed_) return run_steps();
+  if (session_.privacy()) return run_sampled_epoch();
   data::BatchOrder order;
   order.rows = shuffled(rows_, cursor.shuffle_seed, cursor.epoch);
   order.size = options_.batch_size;
@@ -210,6 +227,19 @@ bool FitRun::run_epoch() {
   const bool finished = run_steps();
   data_wait_ = reader_->waited();
   reader_.reset();
+  return finished;
+}
+
+bool FitRun::run_sampled_epoch() {
+  const TrainingCursor& cursor = state_.cursor;
+  sampled_.emplace(rows_, options_.batch_size, cursor.shuffle_seed, cursor.epoch,
+                   step_report_.step);
+  reader_.emplace(*feeder_, sampled_->take_order(), augmenter_ ? &*augmenter_ : nullptr,
+                  cursor.epoch);
+  const bool finished = run_steps();
+  data_wait_ = reader_->waited();
+  reader_.reset();
+  sampled_.reset();
   return finished;
 }
 
@@ -243,11 +273,13 @@ void FitRun::step(std::uint64_t rows) {
     check_labels_(batch);
     feeds_.assign(batch.begin(), batch.end());
   }
+  if (sampled_) feeds_.push_back(sampled_->next_counted(*session_.model, options_.algorithm));
   feeds_.insert(feeds_.end(), constants_.begin(), constants_.end());
   train_step();
   read_metrics();
   if (session_.accumulation && ends_group(rows)) update();
   state_.sums.add(step_report_.last, rows);
+  if (sampled_) ++state_.spent.steps;
 }
 
 // Whether an update follows the present batch.

@@ -16,6 +16,7 @@
 #include "trainer/fit/early_stopping.h"
 #include "trainer/fit/evaluator.h"
 #include "trainer/fit/label_check.h"
+#include "trainer/fit/private_run.h"
 #include "trainer/fit/run_state.h"
 #include "trainer/fit/schedule.h"
 #include "trainer/records/recorders.h"
@@ -28,7 +29,8 @@ struct Session {
       : model(&trained),
         options(std::move(given)),
         accumulation(find_accumulation(trained, options)),
-        state(metric_names(trained, options.algorithm)) {
+        state(metric_names(trained, options.algorithm)),
+        privacy_(find_privacy(trained, options)) {
     if (accumulation) state.accumulate = accumulation->batches;
     if (options.checkpoint.empty()) return;
     options.checkpoint = follow_link(options.checkpoint.string());
@@ -43,6 +45,7 @@ struct Session {
     lock = LockFile(files, options.checkpoint.string());
   }
 
+  const std::optional<Privacy>& privacy() const noexcept { return privacy_; }
   // The algorithm that reads the learning rate.
   std::size_t update() const { return accumulation ? accumulation->update : options.algorithm; }
   // Inputs of the algorithm that take rows: those that no constant of the options feeds.
@@ -67,6 +70,9 @@ struct Session {
   std::vector<std::function<void(const EpochReport&)>> on_epoch;
   std::vector<OwnMetric> metrics;
   std::atomic<bool> stop = false;
+
+ private:
+  std::optional<Privacy> privacy_;
 };
 
 // What is fed in every step of an algorithm of the run. Error(mismatch) for an input that none of
@@ -83,10 +89,12 @@ class FitRun {
 
   void require_fitting_batches() const;
   void prepare_augmentation();
+  void prepare_privacy();
   void prepare_schedule();
   bool exhausted() const;
   // False when something stops it.
   bool run_epoch();
+  bool run_sampled_epoch();
   bool run_steps();
   // Why the next step must not run.
   std::optional<StopReason> reason_to_stop() const;
@@ -124,6 +132,7 @@ class FitRun {
   std::uint64_t rows_ = 0;  // of an epoch
   std::optional<data::Augmenter> augmenter_;
   std::optional<data::BatchReader> reader_;  // of the current epoch
+  std::optional<SampledBatches> sampled_;    // likewise, with privacy
   LabelCheck check_labels_;
   std::optional<double> data_wait_;  // seconds of the current epoch
   Clock::time_point epoch_start_;

@@ -24,6 +24,10 @@ EpochReport FitRun::evaluated(std::uint64_t step) {
   epoch.seconds = std::chrono::duration<double>(Clock::now() - epoch_start_).count();
   epoch.data_wait = step != 0 && reader_ ? reader_->waited() : data_wait_;
   epoch.learning_rate = step_report_.learning_rate;
+  if (session_.privacy()) {
+    epoch.delta = options_.privacy_delta.value_or(default_delta(rows_));
+    epoch.epsilon = state_.spent.epsilon(*epoch.delta);
+  }
   state_.sums.mean(epoch.training);
   if (validator_) {
     Evaluation evaluation = validate();

@@ -24,6 +24,9 @@ constexpr const char* plateau_value = "plateau.value";
 constexpr const char* plateau_stale = "plateau.stale";
 constexpr const char* plateau_drops = "plateau.drops";
 constexpr const char* accumulated = "accumulate";
+constexpr const char* private_steps = "privacy.steps";
+constexpr const char* private_rate = "privacy.rate";
+constexpr const char* private_noise = "privacy.noise";
 
 template <class T>
 const T* find(const Properties& properties, std::string_view name) {
@@ -122,6 +125,11 @@ Properties RunState::properties(const TrainerOptions& options) const {
     result.emplace_back(evaluated_every, static_cast<std::int64_t>(options.eval_every));
   }
   if (accumulate != 1) result.emplace_back(accumulated, static_cast<std::int64_t>(accumulate));
+  if (spent.steps != 0) {
+    result.emplace_back(private_steps, static_cast<std::int64_t>(spent.steps));
+    result.emplace_back(private_rate, spent.rate);
+    result.emplace_back(private_noise, spent.noise);
+  }
   if (plateau.value) {
     result.emplace_back(plateau_value, *plateau.value);
     result.emplace_back(plateau_stale, static_cast<std::int64_t>(plateau.stale));
@@ -148,6 +156,10 @@ void RunState::restore(const RestoreReport& report, const TrainerOptions& option
     fail(ErrorCode::mismatch, "the checkpoint was trained with --accumulate ", batches,
          ", now it is ", accumulate);
   }
+  spent = {};
+  spent.steps = count_of(report.properties, private_steps);
+  if (const auto* value = find<double>(report.properties, private_rate)) spent.rate = *value;
+  if (const auto* value = find<double>(report.properties, private_noise)) spent.noise = *value;
   plateau = {};
   drops = count_of(report.properties, plateau_drops);
   if (const auto* value = find<double>(report.properties, plateau_value)) {

@@ -99,6 +99,12 @@ void add_run(Train& rows) {
                })
       .from(1)
       .rare();
+  rows.real("dp-delta", "DELTA",
+            "Delta of the epsilon that is reported of a model prepared with dp-clip; the largest "
+            "power of ten up to 1 / rows if absent",
+            [](TrainTarget& to, double value) { to.options.privacy_delta = value; })
+      .above(0)
+      .below(1);
   rows.integer("algorithm", "INDEX", "Index of the training algorithm",
                [](TrainTarget& to, std::int64_t value) {
                  to.options.algorithm = static_cast<std::size_t>(value);

@@ -21,6 +21,7 @@
 #include "graph/training/prepare/lost.h"
 #include "graph/training/prepare/notes.h"
 #include "graph/training/prepare/paths.h"
+#include "graph/training/prepare/privacy/private_gradients.h"
 #include "graph/training/prepare/record_prediction.h"
 #include "graph/training/prepare/repeated.h"
 #include "graph/training/prepare/separate.h"
@@ -211,7 +212,7 @@ WrittenAlgorithm write_algorithm(ModelDef& model, TrainingInfoDef& info, Names& 
                                  const LossInputs& inputs, const ParameterChoice& parameters,
                                  const PrepareOptions& options, const ValueTypes& types,
                                  const ModelDef* loss_model, const OptimizerStart& start,
-                                 const QuantizedNetwork& quantized) {
+                                 const QuantizedNetwork& quantized, const TypesOf& types_of) {
   GraphDef& algorithm = info.algorithm.emplace();
   algorithm.name = names.fresh("training");
   GraphWriter writer(algorithm, names, imported(model, ""));
@@ -228,8 +229,13 @@ WrittenAlgorithm write_algorithm(ModelDef& model, TrainingInfoDef& info, Names& 
   written.scale = choose_loss_scale(options.loss_scale, model.graph, types, inputs.values(),
                                     parameters.trained);
   LossScaler scaler(writer, written.scale.scale, info.update_binding);
-  written.updates = write_updates(writer, model.graph, written.loss, parameters.trained, options,
-                                  scaler, info.update_binding, start);
+  if (options.privacy && scaler.is_active()) {
+    fail(ErrorCode::unsupported,
+         "training with privacy does not scale the loss, which float16 "
+         "values need");
+  }
+  written.updates = write_updates(writer, model, written.loss, {&values, &types_of},
+                                  parameters.trained, options, scaler, info.update_binding, start);
   keep_statistics(scaler, model.graph, statistics, statistic_outputs);
   algorithm.outputs.insert(algorithm.outputs.end(), statistic_outputs.begin(),
                            statistic_outputs.end());
@@ -317,8 +323,9 @@ void record_training(ModelDef& model, const LossInputs& inputs, Updates& updates
 
 PrepareReport prepare(ModelDef& given, const PrepareOptions& asked, const ValueTypes& given_types,
                       const ModelDef* loss_model, const OptimizerStart& start,
-                      const std::vector<std::string>& fresh) {
+                      const std::vector<std::string>& fresh, const TypesOf& types_of) {
   check_loss_options(asked);
+  check_privacy(asked);
   check_update_settings(asked);
   check_model(given, imported(given, ""));
   check_quantization(asked);
@@ -343,7 +350,7 @@ PrepareReport prepare(ModelDef& given, const PrepareOptions& asked, const ValueT
   check_stop();
   TrainingInfoDef info;
   WrittenAlgorithm written = write_algorithm(model, info, names, inputs, parameters, options, types,
-                                             loss_model, start, quantized);
+                                             loss_model, start, quantized, types_of);
   const Fresh new_weights(drawn.begin(), drawn.end());
   const ChosenInit init =
       write_initial_values(model, info, names, parameters, written.updates.optimizer.masters,
