@@ -51,6 +51,12 @@ std::optional<Privacy> find_privacy(const Model& model, const TrainerOptions& op
   return privacy;
 }
 
+std::string note_of(const Privacy& privacy) {
+  return cat("batches are random samples, in which each row is with the same probability, of ",
+             privacy.batch_size, " rows in the mean",
+             privacy.noise > 0 ? "" : "; the noise is 0, so that there is no privacy");
+}
+
 double default_delta(std::uint64_t rows) {
   int zeros = 1;
   for (double power = 10; power < static_cast<double>(rows); power *= 10) ++zeros;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include <ondine/privacy.h>
@@ -15,6 +16,9 @@ namespace ondine::fit {
 // The model's settings. Error(mismatch) for options that do not go with them, and for those of
 // privacy without such a model.
 std::optional<Privacy> find_privacy(const Model& model, const TrainerOptions& options);
+
+// For people, on the batches and on what the noise is worth.
+std::string note_of(const Privacy& privacy);
 
 // The largest power of ten that is not above 1 / rows.
 double default_delta(std::uint64_t rows);

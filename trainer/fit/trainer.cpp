@@ -241,6 +241,7 @@ std::vector<std::string> Trainer::notes(const Dataset& data) const {
     std::vector<std::string> notes;
     if (training.empty()) return notes;
     fit::require_weights(record, impl_->fed_inputs(), training);
+    if (const auto& privacy = impl_->privacy()) notes.push_back(fit::note_of(*privacy));
     if (impl_->restored) {
       const std::string other = fit::other_data(record, training);
       if (!other.empty()) notes.push_back(other);

@@ -172,6 +172,16 @@ TEST_CASE("a resumed run with other data or noise is refused") {
                     Contains("private steps") && Contains("same data"));
 }
 
+TEST_CASE("a note tells of random batches, and of noise that gives no privacy") {
+  Model model = private_model(), plain = private_model(0);
+  const auto notes = Trainer(model, run_of()).notes(samples());
+  REQUIRE(notes.size() == 1);
+  CHECK_THAT(notes[0], Contains("random samples") && Contains("8 rows in the mean"));
+  CHECK_THAT(Trainer(plain, run_of()).notes(samples()).at(0), Contains("no privacy"));
+  const FitReport report = Trainer(plain, run_of(1)).fit(samples());
+  CHECK(std::isinf(*report.last->epsilon));
+}
+
 TEST_CASE("options that contradict privacy are refused") {
   Model model = private_model();
   TrainerOptions other = run_of();
@@ -188,7 +198,8 @@ TEST_CASE("options that contradict privacy are refused") {
   other.privacy_delta = 1e-5;
   CHECK_THROWS_WITH(Trainer(plain, other), Contains("not prepared for privacy"));
   TrainerOptions fits = run_of();
-  CHECK_THROWS_WITH(Trainer(model, fits).fit(samples().split(0.1).second), Contains("expected batch"));
+  CHECK_THROWS_WITH(Trainer(model, fits).fit(samples().split(0.1).second),
+                    Contains("expected batch"));
 }
 
 TEST_CASE("a private model keeps its settings through export and validates on plain batches") {
