@@ -5,7 +5,6 @@
 #include <tuple>
 
 #include "checkpoints/elements.h"
-#include "checkpoints/safetensors_header.h"
 #include "core/digest.h"
 #include "core/files/atomic_file.h"
 
@@ -87,7 +86,7 @@ void write_safetensors(const Safetensors& content, Sink& sink) {
   for (const NamedTensor* tensor : order) write_elements(sink, tensor->value);
 }
 
-Safetensors read_safetensors(Source& source, const Limits& limits) {
+SafetensorsHeader read_safetensors_layout(Source& source, const Limits& limits) {
   SafetensorsHeader header = read_safetensors_header(read_header_text(source, limits));
   std::ranges::sort(header.entries, {},
                     [](const SafetensorsEntry& entry) { return std::tie(entry.begin, entry.end); });
@@ -95,6 +94,11 @@ Safetensors read_safetensors(Source& source, const Limits& limits) {
   if (source.size() > limits.weight_bytes) {
     fail(ErrorCode::limit, "has ", source.size(), " bytes, the limit is ", limits.weight_bytes);
   }
+  return header;
+}
+
+Safetensors read_safetensors(Source& source, const Limits& limits) {
+  SafetensorsHeader header = read_safetensors_layout(source, limits);
   Safetensors result;
   result.metadata = std::move(header.metadata);
   for (const SafetensorsEntry& entry : header.entries) {

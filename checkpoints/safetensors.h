@@ -9,6 +9,7 @@
 #include <ondine/limits.h>
 #include <ondine/tensor.h>
 
+#include "checkpoints/safetensors_header.h"
 #include "core/files/file.h"
 
 namespace ondine {
@@ -29,6 +30,10 @@ void write_safetensors(const Safetensors& content, Sink& sink);
 // The tensors in the order of the file. Throws Error(corrupt), naming what and where, for a file
 // that violates the format: strict JSON, no duplicate keys, no gaps, no overlap, no trailing bytes.
 Safetensors read_safetensors(Source& source, const Limits& limits = {});
+
+// Where the tensors lie: the header with its entries in the order of the file, whose offsets begin
+// at the source's position. The errors of read_safetensors, but for those of elements.
+SafetensorsHeader read_safetensors_layout(Source& source, const Limits& limits = {});
 
 // The same for files; writing is atomic (core/files/atomic_file.h).
 void save_safetensors(FileSystem& files, const std::filesystem::path& path,

@@ -25,7 +25,8 @@ void lay_out(const std::vector<Exporter::External>& tensors, Write write, Placed
     const auto gap = static_cast<std::size_t>((page - offset % page) % page);
     write(std::span(zeros).first(gap));
     offset += gap;
-    const auto bytes = file_form(tensor.value, storage);
+    const FileForm form(tensor.value, storage);
+    const auto bytes = form.bytes();
     write(bytes);
     placed(tensor, offset, bytes.size());
     offset += bytes.size();

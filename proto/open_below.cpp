@@ -2,7 +2,9 @@
 // component is opened in turn without following links.
 #include <fcntl.h>
 #include <sys/stat.h>
+#ifdef __linux__
 #include <sys/syscall.h>
+#endif
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,6 +19,7 @@
 namespace ondine {
 namespace {
 
+#ifdef __linux__
 // From linux/openat2.h, which older systems lack.
 struct OpenHow {
   std::uint64_t flags;
@@ -27,6 +30,7 @@ constexpr long openat2_call = 437;
 constexpr std::uint64_t no_magic_links = 0x02;
 constexpr std::uint64_t no_symlinks = 0x04;
 constexpr std::uint64_t beneath = 0x08;
+#endif
 
 constexpr int read_flags = O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY;
 
@@ -52,11 +56,17 @@ std::vector<std::string> components(const std::string& location) {
   return parts;
 }
 
-int open_beneath(int folder, const std::string& name, const Limits& limits) {
+int open_beneath([[maybe_unused]] int folder, [[maybe_unused]] const std::string& name,
+                 [[maybe_unused]] const Limits& limits) {
+#ifdef __linux__
   OpenHow how{};
   how.flags = static_cast<std::uint64_t>(read_flags);
   how.resolve = beneath | no_magic_links | (limits.allow_symlinks ? 0 : no_symlinks);
   return static_cast<int>(::syscall(openat2_call, folder, name.c_str(), &how, sizeof(how)));
+#else
+  errno = ENOSYS;
+  return -1;
+#endif
 }
 
 int walk(int folder, const std::vector<std::string>& parts) {

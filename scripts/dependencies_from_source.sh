@@ -9,16 +9,20 @@
 #   TOOLCHAIN              a toolchain file of the compiler's own, if it has one
 #   LAUNCHER               a program before the compiler, as ccache
 #   SOURCES JOBS           folder of sources, shared by all targets (build-sources); 1
+#   LIBRARIES              which of protobuf boost1.74 zlib libjpeg-turbo libpng1.6 libwebp re2 pcre2
+#                          utf8proc; all
 set -eu
-[ $# -eq 1 ] || { sed -n '2,12p' "$0" >&2; exit 2; }
+[ $# -eq 1 ] || { sed -n '2,14p' "$0" >&2; exit 2; }
 mkdir -p "$1/include" "$1/lib/cmake/protobuf" "$1/share/eigen3"
 prefix=$(cd "$1" && pwd)
 cd "$(dirname "$0")/.."
 : "${CC:=cc}" "${CXX:=c++}" "${AR:=ar}" "${RANLIB:=ranlib}" "${CFLAGS:=}" "${CXXFLAGS:=}"
 : "${SYSTEM:=}" "${PROCESSOR:=}" "${TOOLCHAIN:=}" "${LAUNCHER:=}" "${SOURCES:=build-sources}" "${JOBS:=1}"
 
-scripts/debian_sources.sh "$SOURCES" protobuf boost1.74 zlib libjpeg-turbo libpng1.6 libwebp re2 \
-  pcre2 utf8proc
+: "${LIBRARIES:=protobuf boost1.74 zlib libjpeg-turbo libpng1.6 libwebp re2 pcre2 utf8proc}"
+
+# shellcheck disable=SC2086
+scripts/debian_sources.sh "$SOURCES" $LIBRARIES
 sources=$(cd "$SOURCES" && pwd)
 
 # write FILE: standard input, if that is not what the file holds.
@@ -95,6 +99,7 @@ mkdir -p "$work"
 cp "$prefix/toolchain.cmake" "$work/toolchain.cmake"
 cmake -S cmake/dependencies -B "$work" -G Ninja --toolchain "$prefix/toolchain.cmake" \
   -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX="$prefix" -DONDINE_SOURCES="$sources" \
+  -DONDINE_LIBRARIES="$(echo "$LIBRARIES" | tr -s ' ' ';')" \
   -DCMAKE_C_COMPILER_LAUNCHER="$LAUNCHER" -DCMAKE_CXX_COMPILER_LAUNCHER="$LAUNCHER"
 cmake --build "$work" -j "$JOBS"
 cmake --install "$work" >/dev/null

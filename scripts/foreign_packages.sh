@@ -1,15 +1,18 @@
 #!/bin/sh
 # foreign_packages.sh MACHINE DIR PACKAGE...
 # Unpacks Debian packages of another machine (aarch64, s390x) below DIR, without root. It installs
-# nothing and registers no architecture with dpkg; apt keeps its lists in DIR.
+# nothing and registers no architecture with dpkg; apt keeps its lists in DIR. From the environment:
+#   SUITE    another release of Debian: its packages, with all that they depend on
 set -eu
 machine=$1
 mkdir -p "$2"
 root=$(cd "$2" && pwd)
 shift 2
+: "${SUITE:=}"
 case $machine in
   aarch64) debian=arm64 ;;
   s390x) debian=s390x ;;
+  x86_64) debian=amd64 ;;
   *) echo "unknown machine $machine" >&2; exit 2 ;;
 esac
 missing=
@@ -19,6 +22,13 @@ done
 [ -n "$missing" ] || exit 0
 
 apt=$root/apt
+# The repository that this machine takes its own release from.
+if [ -n "$SUITE" ]; then
+  release=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
+  repository=$(apt-get indextargets --no-release-info --format "\$(RELEASE) \$(REPO_URI)" |
+    sed -n "s/^$release //p" | head -n 1)
+  [ -n "$repository" ] || { echo "no repository of Debian $release" >&2; exit 1; }
+fi
 mkdir -p "$apt/state/lists/partial" "$apt/cache/archives/partial"
 : >"$apt/status"
 cat >"$apt/conf" <<END
@@ -31,12 +41,25 @@ Dir::State "$apt/state";
 Dir::State::status "$apt/status";
 Dir::Cache "$apt/cache";
 END
+if [ -n "$SUITE" ]; then
+  keys=/usr/share/keyrings/debian-archive-keyring.gpg
+  echo "deb [signed-by=$keys] $repository $SUITE main" >"$apt/suite.list"
+  cat >>"$apt/conf" <<END
+Dir::Etc::sourcelist "$apt/suite.list";
+Dir::Etc::sourceparts "/dev/null";
+END
+fi
 export APT_CONFIG="$apt/conf"
 apt-get update -qq
 for package in $missing; do
   rm -f "$apt"/*.deb
-  (cd "$apt" && apt-get download -qq "$package")
-  dpkg-deb -x "$apt"/*.deb "$root"
+  if [ -n "$SUITE" ]; then
+    apt-get install -y -qq --no-install-recommends --download-only "$package" >/dev/null
+    mv "$apt"/cache/archives/*.deb "$apt"
+  else
+    (cd "$apt" && apt-get download -qq "$package")
+  fi
+  for file in "$apt"/*.deb; do dpkg-deb -x "$file" "$root"; done
   : >"$apt/$package"
 done
 rm -rf "$apt"/*.deb "$apt/state" "$apt/cache"

@@ -9,6 +9,7 @@ packages="g++ cmake ninja-build protobuf-compiler libprotobuf-dev libeigen3-dev
   qemu-user dataset-fashion-mnist $*"
 # Tests and timings that need these are skipped without them.
 optional="g++-aarch64-linux-gnu valgrind abigail-tools dpkg-dev nasm unicode-data
+  openmpi-bin libopenmpi-dev mpich libmpich-dev
   asterisk-core-sounds-en-wav
   asterisk-core-sounds-es-wav asterisk-core-sounds-fr-wav asterisk-core-sounds-it-wav"
 

@@ -63,6 +63,12 @@ if(Python3_FOUND AND TARGET example_make_cnn AND TARGET ondine_cli)
     ${CMAKE_RUNTIME_OUTPUT_DIRECTORY} ${PROJECT_BINARY_DIR}/readme_test)
   set_tests_properties(docs/readme PROPERTIES LABELS system)
 endif()
+if(Python3_FOUND AND TARGET ondine_cli AND ONDINE_HAS_TOKENIZERS)
+  add_test(NAME docs/hugging_face COMMAND ${Python3_EXECUTABLE}
+    ${CMAKE_CURRENT_SOURCE_DIR}/system/hugging_face.py ${PROJECT_SOURCE_DIR}/docs/hugging-face.md
+    ${CMAKE_RUNTIME_OUTPUT_DIRECTORY} ${PROJECT_BINARY_DIR}/hugging_face_test)
+  set_tests_properties(docs/hugging_face PROPERTIES LABELS system)
+endif()
 if(TARGET ondine_cli AND ONDINE_SANITIZE STREQUAL "")
   add_test(NAME docs/tutorial COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/system/tutorial.sh
     ${PROJECT_SOURCE_DIR}/docs/tutorial.md ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}

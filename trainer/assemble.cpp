@@ -127,7 +127,8 @@ class Assembler {
     return std::move(functions_.inference);
   }
 
-  Function evaluation(const EvaluationModel& evaluation, std::vector<Variable> variables) {
+  Function evaluation(const EvaluationModel& evaluation, std::vector<Variable> variables,
+                      const graph::Properties& binding) {
     functions_.variables = std::move(variables);
     index_variables();
     for (const Variable& variable : functions_.variables) names_.insert(variable.name);
@@ -136,6 +137,8 @@ class Assembler {
     Function function = make_function(std::move(graph), model_->graph);
     function.default_outputs = evaluation.default_outputs;
     function.unread_inputs = evaluation.unread_inputs;
+    bind(function, binding);
+    findings_.throw_if_any();
     return function;
   }
 
@@ -365,25 +368,28 @@ Functions assemble_plain(const ModelDef& model, const LoadOptions& options,
   return assembler.run();
 }
 
+Function assemble_part(const EvaluationModel& part, const graph::Properties& binding,
+                       const Functions& functions, std::vector<Variable> variables,
+                       const LoadOptions& options) {
+  const StageObserver nobody;
+  Assembler assembler(part.model, options, nobody);
+  assembler.set_rounded(functions.rounded);
+  return assembler.evaluation(part, std::move(variables), binding);
+}
+
 Function assemble_evaluation(const ModelDef& model, std::size_t algorithm,
                              const Functions& functions, std::vector<Variable> variables,
                              const LoadOptions& options) {
-  const EvaluationModel evaluation = evaluation_model(model, algorithm);
-  const StageObserver nobody;
-  Assembler assembler(evaluation.model, options, nobody);
-  assembler.set_rounded(functions.rounded);
-  return assembler.evaluation(evaluation, std::move(variables));
+  return assemble_part(evaluation_model(model, algorithm), {}, functions, std::move(variables),
+                       options);
 }
 
 Gradients assemble_gradients(const ModelDef& model, std::size_t algorithm,
                              const Functions& functions, std::vector<Variable> variables,
                              const LoadOptions& options) {
-  GradientModel gradients = gradient_model(model, algorithm);
-  const StageObserver nobody;
-  Assembler assembler(gradients.evaluation.model, options, nobody);
-  assembler.set_rounded(functions.rounded);
-  return {assembler.evaluation(gradients.evaluation, std::move(variables)),
-          std::move(gradients.variables)};
+  GradientModel made = gradient_model(model, algorithm);
+  return {assemble_part(made.evaluation, {}, functions, std::move(variables), options),
+          std::move(made.variables)};
 }
 
 }  // namespace ondine::trainer

@@ -13,6 +13,7 @@
 #include "graph/contract/catalogue.h"
 #include "graph/ir/document.h"
 #include "graph/passes/pass.h"
+#include "graph/training/evaluation_model.h"
 #include "trainer/function.h"
 #include "trainer/rounded_weights.h"
 
@@ -73,6 +74,12 @@ Inference assemble_inference(const graph::ModelDef& model, const Functions& func
 // `rewrite` sees each graph before its derivatives are appended.
 Functions assemble_plain(const graph::ModelDef& model, const LoadOptions& options,
                          const std::function<void(graph::Graph&)>& rewrite);
+
+// The function of a part of a training step, with updates by `binding`, of a model that assemble()
+// accepted, giving `functions`; `variables` are those that it returned.
+Function assemble_part(const graph::EvaluationModel& part, const graph::Properties& binding,
+                       const Functions& functions, std::vector<Variable> variables,
+                       const LoadOptions& options);
 
 // The function of eval_step for an algorithm of a model that assemble() accepted, giving
 // `functions`; `variables` are those that it returned.

@@ -220,9 +220,8 @@ void set_committed(const trainer::Function& step, trainer::StateStore& state, bo
 
 }  // namespace
 
-void Model::Impl::run_step(std::span<const NamedValue> feeds, std::size_t algorithm,
-                           std::span<NamedValue> results) {
-  const trainer::Function& step = require_algorithm(algorithm).step;
+void Model::Impl::run_step(const trainer::Function& step, std::span<const NamedValue> feeds,
+                           std::size_t algorithm, std::span<NamedValue> results) {
   runtime.outputs->drop();
   nonfinite.clear();
   fetch_names.resize(results.size());
@@ -260,7 +259,7 @@ void Model::Impl::run_step(std::span<const NamedValue> feeds, std::size_t algori
     }
   };
   store_results(false);
-  if (require_finite) check_finite(step, selected, *executor, call);
+  if (require_finite) check_finite(step, selected, fetch_names, *executor, call);
   auto hold = state.hold_readers();
   set_committed(step, state, hold.owns_lock(), *executor);
   // No failure is possible from here on.
@@ -272,9 +271,11 @@ void Model::Impl::run_step(std::span<const NamedValue> feeds, std::size_t algori
 }
 
 void Model::Impl::check_finite(const trainer::Function& function, const trainer::Call& selected,
-                               trainer::Executor& executor, graph::CallState& call) {
+                               std::span<const std::string> names, trainer::Executor& executor,
+                               graph::CallState& call) {
   for (std::size_t i = 0; i < selected.names().size(); ++i) {
     const std::string& name = selected.names()[i];
+    if (std::find(names.begin(), names.end(), name) == names.end()) continue;
     const Value value = executor.value(selected.output(i));
     if (!value.is_tensor() || value.tensor().size() != 1) continue;
     const auto number = to_doubles(value.tensor());
@@ -366,7 +367,7 @@ void Model::initialize(std::uint64_t seed) {
 void Model::train_step_into(Feeds feeds, std::size_t algorithm, std::span<NamedValue> results) {
   guard_memory(training, [&] {
     const auto scope = impl_->use(trainer::Use::write, training);
-    impl_->run_step(feeds.values(), algorithm, results);
+    impl_->run_step(impl_->require_algorithm(algorithm).step, feeds.values(), algorithm, results);
   });
 }
 
@@ -379,7 +380,7 @@ Results Model::train_step(Feeds feeds, std::size_t algorithm, Fetches fetches) {
          fetches.names().empty() ? std::span(defaults) : fetches.names()) {
       results.emplace_back(name, Value());
     }
-    impl_->run_step(feeds.values(), algorithm, results);
+    impl_->run_step(impl_->require_algorithm(algorithm).step, feeds.values(), algorithm, results);
     return Results(std::move(results));
   });
 }

@@ -61,23 +61,48 @@ Results Model::Impl::evaluate(const trainer::Function& function, Feeds feeds,
   return evaluate_once(function, feeds, names);
 }
 
-Results Model::Impl::evaluate_once(const trainer::Function& function, Feeds feeds,
-                                   std::span<const std::string> names) const {
-  runtime.outputs->begin_call();
+void Model::Impl::run_once(const trainer::Function& function, Feeds feeds,
+                           std::span<const std::string> names, std::uint64_t step,
+                           const Inspect& inspect) const {
   trainer::Call& selected = function.call(names, runtime);
-  graph::CallState call = call_state(steps);
+  graph::CallState call = call_state(step);
   const auto present = state.read();
   std::vector<Value> inputs;
   function.gather(feeds.values(), present, inputs);
   const auto executor = selected.acquire(inputs);
   run(*executor, call);
   executor.check_dims();
+  inspect(selected, *executor, call);
+}
+
+void Model::Impl::run_rows(
+    const trainer::Function& rows, Feeds feeds, std::span<const std::string> names,
+    std::span<const std::string> checked, std::uint64_t shard,
+    const std::function<void(std::size_t result, const Tensor& value)>& take) {
+  nonfinite.clear();
+  constexpr int step_bits = 48;
+  run_once(rows, feeds, names, steps | shard << step_bits,
+           [&](const trainer::Call& selected, trainer::Executor& executor, graph::CallState& call) {
+             if (require_finite) check_finite(rows, selected, checked, executor, call);
+             for (std::size_t i = 0; i < names.size(); ++i) {
+               take(i, executor.value(selected.output(i)).tensor());
+             }
+           });
+}
+
+Results Model::Impl::evaluate_once(const trainer::Function& function, Feeds feeds,
+                                   std::span<const std::string> names) const {
+  runtime.outputs->begin_call();
   NamedValues results;
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    const Value value = executor->value(selected.output(i));
-    results.emplace_back(names[i],
-                         value.is_tensor() ? Value(runtime.outputs->copy(value.tensor())) : value);
-  }
+  run_once(function, feeds, names, steps,
+           [&](const trainer::Call& selected, trainer::Executor& executor, graph::CallState&) {
+             for (std::size_t i = 0; i < names.size(); ++i) {
+               const Value value = executor.value(selected.output(i));
+               results.emplace_back(names[i], value.is_tensor()
+                                                  ? Value(runtime.outputs->copy(value.tensor()))
+                                                  : value);
+             }
+           });
   return Results(std::move(results));
 }
 

@@ -86,21 +86,33 @@ struct ONDINE_HIDDEN Model::Impl {
   }
   graph::CallState call_state(std::uint64_t step) const;
   void run(trainer::Executor& executor, graph::CallState& call) const;
-  // Fails unless all results of one element are finite.
+  // Fails unless all results of one element that `names` has are finite.
   void check_finite(const trainer::Function& function, const trainer::Call& selected,
-                    trainer::Executor& executor, graph::CallState& call);
+                    std::span<const std::string> names, trainer::Executor& executor,
+                    graph::CallState& call);
   // Runs the executor's commit section.
   void finish(trainer::Executor& executor, graph::CallState& call) const noexcept;
   void forget_plans();
   // Variables that a step updates leave the mapped file, whose pages go back to the system.
   void own_mapped(const trainer::Function& step);
-  void run_step(std::span<const NamedValue> feeds, std::size_t algorithm,
-                std::span<NamedValue> results);
+  // `step`: the function of the algorithm, or its update alone (cluster/sharded_step.h).
+  void run_step(const trainer::Function& step, std::span<const NamedValue> feeds,
+                std::size_t algorithm, std::span<NamedValue> results);
+  // Evaluates the part of a step that micro-shard `shard` of a batch computes and gives its
+  // results, in the order of `names`. Its random numbers are its own; those of micro-shard 0 are
+  // those of a step. `checked`: see check_finite().
+  void run_rows(const trainer::Function& rows, Feeds feeds, std::span<const std::string> names,
+                std::span<const std::string> checked, std::uint64_t shard,
+                const std::function<void(std::size_t result, const Tensor& value)>& take);
   const trainer::Function& evaluation(std::size_t algorithm) const;
   const trainer::Gradients& gradient_function(std::size_t algorithm) const;
   // A model that trains makes it on first use.
   const trainer::Inference& inference() const;
   std::vector<trainer::Variable> variables() const;  // of the state
+  // Called after a run, with what it computed.
+  using Inspect = std::function<void(const trainer::Call&, trainer::Executor&, graph::CallState&)>;
+  void run_once(const trainer::Function& function, Feeds feeds, std::span<const std::string> names,
+                std::uint64_t step, const Inspect& inspect) const;
   Results evaluate_once(const trainer::Function& function, Feeds feeds,
                         std::span<const std::string> names) const;
   Results evaluate(const trainer::Function& function, Feeds feeds,
@@ -150,8 +162,11 @@ struct ModelAccess {
     std::erase_if(model.impl_->def.metadata, [&](const auto& one) { return one.first == key; });
     model.impl_->def.metadata.emplace_back(key, std::move(text));
   }
+  // Of the random numbers of the steps that follow.
+  static void set_seed(Model& model, std::uint64_t seed) { model.impl_->seed = seed; }
   static int threads(const Model& model) { return model.impl_->runtime.threads; }
   static const Model::Impl& impl(const Model& model) { return *model.impl_; }
+  static Model::Impl& impl(Model& model) { return *model.impl_; }
   // Default outputs of eval_step; may be empty.
   static const std::vector<std::string>& evaluated(const Model& model, std::size_t algorithm) {
     return model.impl_->evaluation(algorithm).default_outputs;

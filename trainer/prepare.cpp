@@ -8,6 +8,7 @@
 #include "graph/check/findings.h"
 #include "graph/check/structure.h"
 #include "graph/resolve/resolve.h"
+#include "graph/training/adapters/targets.h"
 #include "graph/training/prepare/prepare.h"
 #include "graph/training/preprocess/preprocess.h"
 #include "graph/training/preprocess/table.h"
@@ -57,14 +58,17 @@ std::optional<graph::ModelDef> load_loss(const PrepareOptions& options, const Lo
 }
 
 // After an exception `def` may be half changed.
-PrepareReport write_training(graph::ModelDef& def, const PrepareOptions& options,
+PrepareReport write_training(graph::ModelDef& def, const PrepareOptions& asked,
                              const LoadOptions& load) {
+  PrepareOptions options = asked;
+  graph::name_numbered_nodes(def.graph, options);
   const std::optional<graph::ModelDef> loss = load_loss(options, load);
   for (const Preprocess& one : options.preprocess) graph::write_preprocess(def, one);
   std::vector<std::string> fresh;
   if (options.table) fresh = graph::write_table(def, *options.table);
   return graph::prepare(def, options, trainer::types_of(def, load), loss ? &*loss : nullptr, {},
-                        fresh);
+                        fresh,
+                        [&](const graph::ModelDef& one) { return trainer::types_of(one, load); });
 }
 
 Model prepare_checked(trainer::CheckedModel checked, const PrepareOptions& options,

@@ -72,7 +72,8 @@ NewHandle::NewHandle(Kind kind, std::shared_ptr<void> object) : kind_(kind), key
   const std::unique_lock lock(all.mutex);
   do {
     key_ = ++all.last << kind_bits | static_cast<std::uintptr_t>(kind);
-  } while (all.last == 0 || all.objects.contains(key_));
+    // Where pointers have 32 bits the numbers begin anew after 2^28 handles; none of them is 0.
+  } while (key_ >> kind_bits == 0 || all.objects.contains(key_));
   all.objects.emplace(key_, std::move(object));
 }
 

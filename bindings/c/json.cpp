@@ -99,6 +99,8 @@ Json epoch(const EpochReport& report) {
   result["best"] = report.best;
   result["confusion"] = confusion(report.confusion);
   result["data_wait"] = number(report.data_wait);
+  if (report.epsilon) result["epsilon"] = number(report.epsilon);
+  if (report.delta) result["delta"] = number(report.delta);
   return result;
 }
 

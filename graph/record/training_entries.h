@@ -14,8 +14,10 @@ constexpr const char* schedule = "ondine.schedule";              // for people
 constexpr const char* scheduled_rate = "ondine.scheduled_rate";  // the output with the rate
 constexpr const char* metric_weights = "ondine.metric_weights";  // METRIC=OUTPUT, one a line
 constexpr const char* qat = "ondine.qat";                        // the type of quantized weights
+constexpr const char* privacy = "ondine.privacy";                // clip, noise and batch size
+constexpr const char* counted = "ondine.counted";                // the input that counts rows
 
-inline constexpr std::array all{learning_rate, accumulate,     averaged,       averages,
-                                schedule,      scheduled_rate, metric_weights, qat};
+inline constexpr std::array all{learning_rate,  accumulate,     averaged, averages, schedule,
+                                scheduled_rate, metric_weights, qat,      privacy,  counted};
 
 }  // namespace ondine::graph::entry

@@ -1,14 +1,13 @@
 #include "graph/training/evaluation_model.h"
 
 #include <algorithm>
-#include <map>
 #include <set>
-#include <tuple>
 
 #include "graph/contract/opsets.h"
 #include "graph/training/combine.h"
 #include "graph/training/evaluation_mode.h"
 #include "graph/training/needed.h"
+#include "graph/training/nodes_within.h"
 #include "graph/training/prepare/names.h"
 #include "graph/training/prepare/writer.h"
 
@@ -21,45 +20,14 @@ std::int64_t opset_of(const std::vector<OpsetImport>& opsets, std::int64_t other
   return Opsets(opsets).version("").value_or(otherwise);
 }
 
-// Finds the nodes that are a Gradient or an optimizer or contain one in a subgraph or function.
-class TrainingNodes {
- public:
-  explicit TrainingNodes(const ModelDef& model) {
-    for (const FunctionDef& one : model.functions) {
-      functions_.emplace(Key{one.domain, one.name, one.overload}, &one);
-    }
-  }
-
-  bool contains(const NodeDef& node) {
-    if (node.domain == training_domain &&
-        one_of(node.op, {"Gradient", "Adagrad", "Adam", "Momentum"})) {
-      return true;
-    }
-    for (const auto& subgraph : subgraphs_of(node)) {
-      if (any(subgraph->nodes)) return true;
-    }
-    const auto function = functions_.find({node.domain, node.op, *node.overload});
-    if (function == functions_.end()) return false;
-    const auto [known, added] = calls_.emplace(function->second, false);
-    if (added) known->second = any(function->second->nodes);
-    return known->second;
-  }
-
- private:
-  using Key = std::tuple<std::string_view, std::string_view, std::string_view>;
-
-  bool any(const std::vector<NodeDef>& nodes) {
-    return std::any_of(nodes.begin(), nodes.end(),
-                       [&](const NodeDef& node) { return contains(node); });
-  }
-
-  std::map<Key, const FunctionDef*> functions_;
-  std::map<const FunctionDef*, bool> calls_;  // whether it contains such a node
-};
+bool trains(const NodeDef& node) {
+  return node.domain == training_domain &&
+         one_of(node.op, {"Gradient", "Adagrad", "Adam", "Momentum"});
+}
 
 // Values that depend on a Gradient or an optimizer. Nodes are in topological order.
 Strings trained_values(const ModelDef& model, const GraphDef& graph) {
-  TrainingNodes training(model);
+  NodesWithin training(model, trains);
   Strings result;
   for (const NodeDef& node : graph.nodes) {
     const std::vector<std::string> reads = reads_of(node);

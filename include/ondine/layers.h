@@ -1,6 +1,7 @@
 // The layers of a model: parameters, shapes and multiply-adds, and the memory of a call.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -37,6 +38,9 @@ struct Layer {
   // Of one inference; nullopt where a shape depends on data. See layers().
   std::optional<std::uint64_t> multiply_adds = 0;
   std::uint64_t output_bytes = 0;  // of all outputs; 0 where a shape depends on data
+  // Number of the node in the file's main graph, from 0, that makes its first output; nullopt
+  // where that is a node of a function.
+  std::optional<std::size_t> node = {};
 };
 
 struct LayerReport {

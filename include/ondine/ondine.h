@@ -7,6 +7,7 @@
 #include <ondine/best_paths.h>
 #include <ondine/build.h>
 #include <ondine/chat.h>
+#include <ondine/communicator.h>
 #include <ondine/data.h>
 #include <ondine/data_limits.h>
 #include <ondine/data_record.h>
@@ -21,6 +22,7 @@
 #include <ondine/fusion.h>
 #include <ondine/generate.h>
 #include <ondine/gradcheck.h>
+#include <ondine/import_hugging_face.h>
 #include <ondine/import_ort.h>
 #include <ondine/layers.h>
 #include <ondine/limits.h>
@@ -38,6 +40,7 @@
 #include <ondine/prepare.h>
 #include <ondine/preprocess.h>
 #include <ondine/printable.h>
+#include <ondine/privacy.h>
 #include <ondine/replace_file.h>
 #include <ondine/results.h>
 #include <ondine/schedule.h>

@@ -14,6 +14,7 @@
 #include <ondine/limits.h>
 #include <ondine/model.h>
 #include <ondine/preprocess.h>
+#include <ondine/privacy.h>
 #include <ondine/schedule.h>
 #include <ondine/shape.h>
 #include <ondine/table.h>
@@ -166,20 +167,56 @@ class FrozenFormat {
   std::uint8_t code_;
 };
 
-// Low-rank adapters (Hu et al. 2021): y = x w of a linear layer becomes
-// y = x w + scale dropout(x) a b, with a [in, rank], which initialize() draws uniform in
-// +-1 / sqrt(in), and b [rank, out], zeros. They train in place of the other parameters of the
-// model. Linear layers are MatMul nodes, and Gemm nodes without transA, of the main graph whose
-// second factor is a floating point matrix that depends on constants alone.
+// What the matrices of low-rank adapters start from.
+enum class LoraInit : std::uint8_t {
+  random,  // one is drawn, the other zeros: the network computes at first what it did before
+  // The part of the weight with its `rank` largest singular values (PiSSA, Meng et al. 2024); the
+  // frozen weight becomes the rest. Of linear layers whose weight is stored in a floating point
+  // type.
+  pissa,
+};
+
+// Low-rank adapters (Hu et al. 2021): y = x w of a layer becomes y = x w + scale dropout(x) a b,
+// with a [in, rank], which initialize() draws uniform in +-1 / sqrt(in), and b [rank, out], zeros.
+// They train in place of the other parameters of the model. Layers are nodes of the main graph
+// whose weight is of floating point and depends on constants alone:
+// - linear: MatMul, Gemm without transA, com.microsoft MatMulNBits;
+// - convolutions: Conv of one group; a [rank, in, window...] is convolved like the weight, b
+//   [out, rank, 1...] follows;
+// - embeddings: Gather along axis 0 of a matrix; a [rows, rank] is zeros and b [rank, dims] drawn
+//   from the standard normal distribution, without dropout.
 struct Lora {
   std::int64_t rank = 8;  // 1 to 65,536
   float alpha = 16;       // positive; scale is alpha / rank
   // Glob patterns on the names of weights or of PyTorch's modules, whole ("layers.0.fc") or from a
-  // dot on ("fc"). Empty, or "all-linear": every linear layer but the last ones, whose results, or
-  // what is added to them, are outputs of the model, and but weights that several nodes read.
+  // dot on ("fc"); or "@3,7", numbers of nodes as Layer::node (layers.h) gives them. Empty, or
+  // "all-linear": every linear layer but the last ones, whose results, or what is added to them,
+  // are outputs of the model, and but weights that several nodes read.
   std::vector<std::string> targets = {};
   float dropout = 0;             // in [0, 1), of the adapters' input in training
   bool rank_stabilized = false;  // scale is alpha / sqrt(rank) (Kalajdzievski 2023)
+  // DoRA (Liu et al. 2024): each output of the layer, its bias aside, is multiplied by m / |w'|,
+  // with w' the column of w + scale a b, whose length counts as a constant in derivatives, and m
+  // trained, at first |w|. Of weights that are stored in a floating point type.
+  bool dora = false;
+  LoraInit init = LoraInit::random;
+};
+
+// (IA)3 (Liu et al. 2022): a factor, at first 1, of every output (`targets`) or input
+// (`feedforward`) of a linear layer or convolution, bias included. The factors train in place of
+// the other parameters. Patterns as in Lora::targets; a layer that both match scales its inputs.
+struct Ia3 {
+  std::vector<std::string> targets = {};
+  std::vector<std::string> feedforward = {};
+};
+
+// Prompt tuning (Lester et al. 2021): `tokens` trained rows in front of the embeddings of every
+// text, which initialize() draws from the normal distribution with the table's deviation. Outputs
+// along the tokens lose those of the new ones, so that labels stay what they are. Masks of the
+// texts are 1 there. Error(unsupported) where the model does more with token ids than look them up
+// and take their shape.
+struct PromptTuning {
+  std::int64_t tokens = 20;  // 1 to 65,536
 };
 
 struct PrepareOptions {
@@ -275,9 +312,23 @@ struct PrepareOptions {
   std::optional<ModelSchedule> schedule = {};
   // Adapters train, and besides them a new head, embeddings of `table` and what patterns of `train`
   // name; everything else is frozen. Model::export_inference adds them to the weights, but for
-  // quantized ones, beside which they stay. Excludes last_layers, qat and an `init` other than
-  // automatic and keep.
+  // quantized ones, beside which they stay. Excludes last_layers, qat, an `init` other than
+  // automatic and keep, and the others of these four.
   std::optional<Lora> lora = {};
+  std::optional<Ia3> ia3 = {};
+  std::optional<PromptTuning> prompt = {};  // stays in the exported model
+  // Biases alone train (BitFit, Ben Zaken et al. 2022), and besides them the same as with adapters:
+  // terms of products along one dim, and biases of convolutions, normalizations and the like.
+  bool only_biases = false;
+  // Training with differential privacy (docs/privacy.md): the gradient of each row's loss is
+  // clipped to a norm, and noise is added to their sum, by nodes of the algorithm. A new input
+  // "<label>_counted", [N] or [1], of the loss's type, is 1 for rows that count and 0 for others;
+  // by default all count. The metadata "ondine.privacy" has the settings, and "ondine.counted" that
+  // input. Needs ai.onnx 13, a first dim of any size in every input, a catalogue loss that is a
+  // mean over rows and parameters of its type, each read by one node. Error(unsupported) naming the
+  // first node that mixes rows, or the parameter and operator where the norm of a row's gradient
+  // cannot be formed; Error(mismatch) for options that it excludes.
+  std::optional<Privacy> privacy = {};
 };
 
 // What becomes of a floating point tensor of the model.

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include <ondine/augment.h>
+#include <ondine/communicator.h>
 #include <ondine/dataset.h>
 #include <ondine/export.h>
 #include <ondine/model.h>
@@ -141,6 +142,27 @@ struct TrainerOptions {
   std::filesystem::path report = {};
   // Of training rows only. A resumed run must have the same one.
   std::optional<Augmentation> augmentation = {};
+  // Of a model that is prepared for privacy (PrepareOptions::privacy), whose batches are random
+  // samples: each row is in a batch with probability batch size / rows, and an epoch is as many
+  // steps as batches of that size would be. The delta of the epsilon that reports tell; empty: the
+  // largest power of ten that is not above 1 / rows. Error(mismatch) for other models, and with
+  // privacy for another batch size than that of the model, folds and mixup. With `seed` 0 such a
+  // run draws the seeds of batches and noise from the operating system, unless it is resumed.
+  std::optional<double> privacy_delta = {};
+  // The ranks that train together (docs/cluster.md). Each has a Trainer with the same options, data
+  // and model, makes the same calls, and gets the same state and reports; only rank 0 writes files,
+  // which resuming reads on all of them. Its batches are divided into micro-shards. What fails on
+  // one rank is thrown on all of them. Error(mismatch) for cross-validation.
+  std::shared_ptr<Communicator> communicator = {};
+  // The number of equal parts of a batch that gradients and statistics of a batch are computed of
+  // one by one; a step takes the means over their rows. Bits follow from this number and not from
+  // that of the ranks. The batch size must be divisible by it, and it by the number of ranks, with
+  // a power of 2 as quotient unless there is one rank. Empty: 4 with ranks, or their number if that
+  // is larger; without ranks batches stay whole. A resumed run must have the same number.
+  std::optional<std::uint64_t> micro_shards = {};
+  // One part of a batch for each rank, added up in the order that the communicator likes best: bits
+  // depend on the number of ranks. Error(mismatch) without ranks and with `micro_shards`.
+  bool fast_reduce = false;
 };
 
 // After a step. Means weigh every step by its rows.
@@ -175,10 +197,13 @@ struct EpochReport {
   // The part of `seconds` in which steps waited for rows that other threads decode or change; empty
   // where rows are read as they lie.
   std::optional<double> data_wait = {};
+  // With privacy: what all steps of the run so far have spent, those before a resume included.
+  std::optional<double> epsilon = {};
+  std::optional<double> delta = {};
 };
 // "epoch 1/3: loss 0.25, validation loss 0.3, validation accuracy 0.88, 1.5 s"; with a schedule
 // ", learning rate 0.01" before the time, and where the wait for data is known ", data wait 2 %" at
-// the end.
+// the end; with privacy ", epsilon 1.5 at delta 1e-05" after that.
 ONDINE_API std::ostream& operator<<(std::ostream& out, const EpochReport& report);
 
 enum class StopReason : std::uint8_t {

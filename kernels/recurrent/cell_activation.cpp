@@ -56,8 +56,8 @@ std::vector<std::string> activation_names(const graph::NodeView& node,
 const NamedActivation& find_activation(const std::string& name) {
   std::string lower = name;
   for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  const auto* found = std::find_if(known_activations.begin(), known_activations.end(),
-                                   [&](const NamedActivation& k) { return k.name == lower; });
+  const auto found = std::find_if(known_activations.begin(), known_activations.end(),
+                                  [&](const NamedActivation& k) { return k.name == lower; });
   if (found == known_activations.end()) {
     fail(ErrorCode::invalid_model, "unknown activation ", quoted(name));
   }

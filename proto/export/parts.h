@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/deferred.h"
 #include "graph/ir/document.h"
 #include "proto/messages.h"
 
@@ -41,8 +42,17 @@ void export_device_configuration(const graph::DeviceConfigurationDef& configurat
 void export_model(const graph::ModelDef& model, Exporter& exporter, onnx::ModelProto& out);
 
 // The elements in their stored form: a view of the tensor where that has the form, else of
-// `storage`.
-std::span<const std::byte> file_form(const Tensor& tensor, std::vector<std::byte>& storage);
+// `storage`. Elements that are computed when they are read (core/deferred.h) are in memory while
+// this lives.
+class FileForm {
+ public:
+  FileForm(const Tensor& tensor, std::vector<std::byte>& storage);
+  std::span<const std::byte> bytes() const noexcept { return bytes_; }
+
+ private:
+  std::optional<HeldElements> held_;
+  std::span<const std::byte> bytes_;
+};
 
 template <class Field>
 void put_all(const std::vector<std::string>& texts, Field* field) {

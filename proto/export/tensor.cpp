@@ -27,19 +27,25 @@ void export_strings(const Tensor& tensor, Exporter& exporter, onnx::TensorProto&
 
 }  // namespace
 
-std::span<const std::byte> file_form(const Tensor& tensor, std::vector<std::byte>& storage) {
+FileForm::FileForm(const Tensor& tensor, std::vector<std::byte>& storage) {
   // The tensor keeps them.
-  if (const auto packed = packed_elements(tensor)) return packed->bytes;
-  const std::span elements(static_cast<const std::byte*>(tensor.data()), tensor.bytes());
-  if (!is_packed(tensor.dtype())) {
-    if (!other_byte_order || number_width(tensor.dtype()) == 1) return elements;
+  if (const auto packed = packed_elements(tensor)) {
+    bytes_ = packed->bytes;
+    return;
+  }
+  held_.emplace(tensor);
+  const std::span elements(static_cast<const std::byte*>(held_->data()), tensor.bytes());
+  if (is_packed(tensor.dtype())) {
+    storage.resize(packed_size(tensor.dtype(), tensor.size()));
+    pack(tensor.dtype(), elements, storage);
+    bytes_ = storage;
+  } else if (!other_byte_order || number_width(tensor.dtype()) == 1) {
+    bytes_ = elements;
+  } else {
     storage.assign(elements.begin(), elements.end());
     swap_numbers(storage, tensor.dtype());
-    return storage;
+    bytes_ = storage;
   }
-  storage.resize(packed_size(tensor.dtype(), tensor.size()));
-  pack(tensor.dtype(), elements, storage);
-  return storage;
 }
 
 void export_tensor(const std::string& name, const Tensor& tensor, Exporter& exporter,
@@ -57,8 +63,8 @@ void export_tensor(const std::string& name, const Tensor& tensor, Exporter& expo
   }
   count_inline(bytes, exporter);
   std::vector<std::byte> storage;
-  const auto data = file_form(tensor, storage);
-  out.set_raw_data(data.data(), data.size());
+  const FileForm form(tensor, storage);
+  out.set_raw_data(form.bytes().data(), form.bytes().size());
 }
 
 void export_sparse(const graph::SparseTensorDef& sparse, Exporter& exporter,

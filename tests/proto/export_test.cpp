@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <fstream>
 #include <iterator>
+#include <memory>
 #include <string>
 
 #include <ondine/error.h>
 
+#include "core/deferred.h"
 #include "proto/import.h"
 #include "tests/proto/full_model.h"
 #include "tests/proto/model_difference.h"
@@ -122,6 +124,26 @@ TEST_CASE("tensors above a size go to a file beside the model, at page boundarie
   CHECK(names[1].ends_with(".data"));
   CHECK(std::filesystem::file_size(folder / names[1]) > 4096);
   CHECK(model_difference(model, load_model(folder / "m.onnx")).empty());
+}
+
+TEST_CASE("elements that are computed when they are read do not stay in memory after an export") {
+  const test::TemporaryFolder folder;
+  const std::size_t bytes = std::size_t{256} << 10;
+  const auto elements = std::make_shared<DeferredElements>(bytes, [](std::span<std::byte> memory) {
+    const std::span values(reinterpret_cast<float*>(memory.data()), memory.size() / 4);
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i);
+  });
+  graph::ModelDef model;
+  model.ir_version = 8;
+  model.opsets = {{"", 17}};
+  model.graph.initializers.push_back(
+      {"w", Tensor::share(DType::float32, {1 << 16}, elements), {}, {}});
+  for (const std::optional<std::uint64_t> from : {std::optional<std::uint64_t>(), {1024}}) {
+    save_model(model, folder / "model.onnx", from);
+    CHECK_FALSE(elements->computed());
+    const Tensor read = load_model(folder / "model.onnx").graph.initializers[0].value;
+    CHECK(read.values<float>()[40'000] == 40'000);
+  }
 }
 
 TEST_CASE("a tensor of just the size goes to the file, one byte less stays") {

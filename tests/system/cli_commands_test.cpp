@@ -27,9 +27,9 @@ TEST_CASE("wrong usage exits with 2 and help with 0") {
   CHECK(shop.run("train net.onnx --data data --epochs 0 --batch-size 1").exit_code == 2);
   CHECK(shop.run("train net.onnx --data data --epochs 1 --batch-size 1 --resume").exit_code == 2);
   CHECK(shop.run("verify").exit_code == 2);
-  for (const char* command :
-       {"info", "check", "inspect", "prepare", "train", "infer", "eval", "export", "verify",
-        "bench", "gradcheck", "doctor", "lower", "differentiate", "import-ort", "replay"}) {
+  for (const char* command : {"info", "check", "inspect", "prepare", "train", "infer", "eval",
+                              "export", "verify", "bench", "gradcheck", "doctor", "lower",
+                              "differentiate", "import-hf", "import-ort", "replay"}) {
     const Result help = shop.run(std::string(command) + " --help");
     CHECK(help.exit_code == 0);
     CHECK_THAT(help.out, Catch::Contains("Examples:"));

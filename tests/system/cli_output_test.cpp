@@ -91,6 +91,7 @@ TEST_CASE("info counts the parameters and multiply-adds of each layer for the sh
   const json info = json::parse(shop.succeed("info --layers line.onnx --json").out);
   REQUIRE(info["layers"].size() == 2);
   CHECK(info["layers"][0]["operator"] == "MatMul");
+  CHECK(info["layers"][0]["node"] == 0);
   CHECK(info["layers"][0]["multiply_adds"] == 2);
   CHECK(info["layers"][0]["trained_parameters"] == 2);
   CHECK(info["layers"][1]["trained_parameters"] == 1);

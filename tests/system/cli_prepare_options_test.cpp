@@ -109,8 +109,8 @@ TEST_CASE("weights begin as --init says, and accumulated batches are counted") {
   CHECK_THAT(prepared(shop, "--loss mae"), !Contains("initialization"));
   const std::string accumulated = prepared(shop, "--loss mae --accumulate 3");
   CHECK_THAT(accumulated, Contains("  training_info 1\n    algorithm update\n") &&
-                              Contains("fc1.w.gradient.rows = Mul-17(fc1.w.gradient, "
-                                       "rows.number)\n"));
+                              Contains("fc1.w.gradient.part = Mul-17(fc1.w.gradient, "
+                                       "accumulated.rows.number)\n"));
   CHECK_THAT(shop.succeed("info t.onnx").out, Contains("training algorithm 1: updates "));
 }
 

@@ -64,6 +64,20 @@ TEST_CASE("weights that were trained go into another model of the same names") {
   CHECK(shop.read("direct.safetensors") == shop.read("w.safetensors"));
 }
 
+TEST_CASE("adapters of folders count as often as the command line says") {
+  const Workshop shop;
+  shop.succeed(prepare_adam + " --lora 2 --lora-targets fc1.w fc2.w");
+  shop.succeed(train + "--initialize --epochs 4 --checkpoint run.ckpt");
+  shop.succeed("export train.onnx --checkpoint run.ckpt --adapter one");
+  const std::string infer = "infer net.onnx --input x=data/x_test.npy ";
+  const std::string plain = shop.succeed(infer).out;
+  CHECK(shop.succeed(infer + "--adapter one=0").out == plain);
+  CHECK(shop.succeed(infer + "--adapter one").out != plain);
+  CHECK(shop.succeed(infer + "--adapter one").out == shop.succeed(infer + "--adapter one=1").out);
+  shop.misuse(infer + "--adapter one=half", "--adapter needs FOLDER or FOLDER=NUMBER");
+  shop.refuse(infer + "--adapter two", "adapter_config.json");
+}
+
 TEST_CASE("training starts from weights, also from some of them") {
   const Workshop shop;
   shop.succeed(prepare_adam);

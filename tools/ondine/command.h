@@ -159,6 +159,7 @@ void add_verify(Parser& parser);
 void add_replay(Parser& parser);
 void add_bench(Parser& parser);
 void add_gradcheck(Parser& parser);
+void add_import_hf(Parser& parser);
 void add_import_ort(Parser& parser);
 void add_lower(Parser& parser);
 void add_differentiate(Parser& parser);

@@ -12,6 +12,7 @@
 #include "ondine/command.h"
 #include "ondine/common.h"
 #include "ondine/take_checkpoint.h"
+#include "ondine/take_weights.h"
 
 namespace ondine::cli {
 namespace {
@@ -23,6 +24,7 @@ struct Options {
   bool chats = false;
   std::string system;
   std::string checkpoint;
+  std::vector<std::string> adapters;
   OptionValues text;      // of the table
   OptionValues generate;  // of the table
   LoadOptions load;
@@ -101,6 +103,7 @@ int run(const Options& options) {
   Model model = Model::load(options.model, options.load);
   const std::size_t warned = print_warnings(model);
   if (!options.checkpoint.empty()) take_checkpoint(model, options.checkpoint);
+  model = with_adapter_folders(std::move(model), options.adapters, options.load);
   const TextOptions text =
       dataset_options(options.text, model, DataUse::inference, OptionSpelling::dashes).text;
   how.encoding = text.encoding;
@@ -130,6 +133,9 @@ void add_generate(Parser& parser) {
   command.option("--system", &options->system, "Message of the system, before the others")
       .needs(chat);
   command.option("--checkpoint", &options->checkpoint, "Checkpoint whose state to use");
+  command.option("--adapter", &options->adapters,
+                 "FOLDER or FOLDER=WEIGHT: a folder of PEFT's whose adapters count WEIGHT times, 1 "
+                 "if absent; repeat for several");
   command.table(OptionGroup::data, options->text, {"tokenizer", "chat-template"});
   command.find("--chat-template").needs(chat);
   command.table(OptionGroup::generate, options->generate);

@@ -10,6 +10,7 @@
 #include "ondine/common.h"
 #include "ondine/infer_data.h"
 #include "ondine/take_checkpoint.h"
+#include "ondine/take_weights.h"
 
 namespace ondine::cli {
 namespace {
@@ -20,6 +21,7 @@ struct Options {
   std::string model;
   std::vector<std::string> inputs;
   std::string checkpoint;
+  std::vector<std::string> adapters;
   std::string folder;
   InferDataOptions on_data;
   LoadOptions load;
@@ -94,6 +96,7 @@ int run(const Options& options) {
   Model model = Model::load(options.model, options.load);
   const std::size_t warned = print_warnings(model);
   if (!options.checkpoint.empty()) take_checkpoint(model, options.checkpoint);
+  model = with_adapter_folders(std::move(model), options.adapters, options.load);
   if (!options.prompt.empty()) {
     require_data(options.on_data.data, {"tokenizer"});
     sample(model, options);
@@ -151,6 +154,9 @@ void add_infer(Parser& parser) {
   command.option("MODEL", &options->model, "Model file").required();
   command.option("--input", &options->inputs, "NAME=FILE; repeat for each input");
   command.option("--checkpoint", &options->checkpoint, "Checkpoint whose state to use");
+  command.option("--adapter", &options->adapters,
+                 "FOLDER or FOLDER=WEIGHT: a folder of PEFT's whose adapters count WEIGHT times, 1 "
+                 "if absent; repeat for several");
   command.option(
       "-o,--output", &options->folder,
       "Folder to write the outputs to, as NAME.npy; with --data a .csv file, with --prompt "

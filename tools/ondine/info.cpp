@@ -133,6 +133,7 @@ json to_json(const LayerReport& report) {
              {"frozen_parameters", layer.frozen_parameters},
              {"shared", layer.shared},
              {"output_bytes", layer.output_bytes}};
+    one["node"] = layer.node ? json(*layer.node) : json();
     one["multiply_adds"] = layer.multiply_adds ? json(*layer.multiply_adds) : json();
     list.push_back(std::move(one));
   }

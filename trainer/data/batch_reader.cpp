@@ -100,6 +100,7 @@ std::size_t BatchReader::checked_row_bytes() const {
 }
 
 std::uint64_t BatchReader::batches() const {
+  if (!order_.ends.empty()) return order_.ends.size();
   const std::uint64_t left = order_.rows.size() - order_.first;
   return left / order_.size + (left % order_.size != 0 && !order_.whole_only ? 1 : 0);
 }
@@ -110,6 +111,10 @@ std::uint64_t BatchReader::rows() const {
 }
 
 std::span<const std::uint64_t> BatchReader::rows_of(std::uint64_t batch) const {
+  if (!order_.ends.empty()) {
+    const std::uint64_t begin = batch == 0 ? 0 : order_.ends[batch - 1];
+    return std::span(order_.rows).subspan(begin, order_.ends[batch] - begin);
+  }
   const std::uint64_t first = order_.first + batch * order_.size;
   return std::span(order_.rows)
       .subspan(first, std::min<std::uint64_t>(order_.size, order_.rows.size() - first));

@@ -21,6 +21,9 @@ struct BatchOrder {
   std::uint64_t size = 1;
   std::uint64_t first = 0;  // the position at which the first batch begins
   bool whole_only = false;  // leaves out a short last batch
+  // Where batches of different sizes, of at most `size` rows, end in `rows`; empty: after every
+  // `size` rows. Nothing is left out then, and `first` is 0.
+  std::vector<std::uint64_t> ends = {};
 };
 
 // Rows that are decoded or changed are filled in by threads, at most five batches ahead (two where

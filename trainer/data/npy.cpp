@@ -135,8 +135,8 @@ Tensor read_npy(SharedSource& source, const Limits& limits) {
   const bool big_endian = descr.starts_with('>');
   const std::string_view code =
       descr.substr(descr.empty() || descr.find_first_not_of("<>|=") == 0 ? 0 : 1);
-  const auto* const known = std::find_if(type_codes.begin(), type_codes.end(),
-                                         [&](const auto& one) { return one.first == code; });
+  const auto known = std::find_if(type_codes.begin(), type_codes.end(),
+                                  [&](const auto& one) { return one.first == code; });
   if (known == type_codes.end()) {
     fail(ErrorCode::unsupported, ".npy element type ", quoted(descr), kind_of_elements(code));
   }
@@ -147,9 +147,8 @@ Tensor read_npy(SharedSource& source, const Limits& limits) {
 }
 
 void write_npy(Sink& sink, const Tensor& tensor) {
-  const auto* const known =
-      std::find_if(type_codes.begin(), type_codes.end(),
-                   [&](const auto& one) { return one.second == tensor.dtype(); });
+  const auto known = std::find_if(type_codes.begin(), type_codes.end(),
+                                  [&](const auto& one) { return one.second == tensor.dtype(); });
   if (known == type_codes.end()) {
     fail(ErrorCode::unsupported, "the .npy format has no elements of type ", tensor.dtype());
   }

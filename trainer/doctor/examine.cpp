@@ -115,9 +115,13 @@ Graph resolved(const ModelDef& def, const LoadOptions& options) {
 
 std::set<std::string, std::less<>> resting_adapters(const Model& model) {
   std::set<std::string, std::less<>> names;
+  const auto is_zero = [&](const std::string& name) {
+    const auto moments = moments_of(model.get_state(name));
+    return moments && moments->min == 0 && moments->max == 0;
+  };
   for (const AdapterInfo& one : adapters(model)) {
-    const auto moments = moments_of(model.get_state(one.b));
-    if (moments && moments->min == 0 && moments->max == 0) names.insert({one.a, one.b});
+    if (one.kind != AdapterKind::lora) continue;
+    if (is_zero(one.a) || is_zero(one.b)) names.insert({one.a, one.b});
   }
   return names;
 }

@@ -117,7 +117,7 @@ std::vector<StateInfo> exchanged(const Model& model) {
 }
 
 std::string numpy_name(DType dtype) {
-  const auto* const found =
+  const auto found =
       std::find_if(names.begin(), names.end(), [&](const auto& one) { return one.first == dtype; });
   return found == names.end() ? "" : found->second;
 }

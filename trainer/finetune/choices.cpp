@@ -89,6 +89,12 @@ void check_options(const FinetuneOptions& options) {
   refuse(options.trainer.seed != fit.seed, "trainer.seed", "load.seed");
   refuse(options.trainer.algorithm != 0, "trainer.algorithm", "nothing: there is one algorithm");
   const bool has_validation = !std::holds_alternative<std::monostate>(options.validation.value);
+  if (options.prepare.privacy) {
+    fail(
+        ErrorCode::mismatch,
+        "finetune looks at the data for its choices, which privacy (FinetuneOptions::prepare) does "
+        "not cover; prepare the model and train it");
+  }
   if (options.loss && fit::has_no_score(graph::name_of(*options.loss))) {
     fail(ErrorCode::mismatch, "finetune cannot evaluate a network with the loss ",
          graph::name_of(*options.loss), "; train it with prepare and Trainer");

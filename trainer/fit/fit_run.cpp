@@ -84,6 +84,7 @@ FitRun::FitRun(Session& session, const Dataset& training, const Dataset& validat
   rows_ = fed_ ? feeder_->size() : training.empty() ? options_.batch_size : training.rows();
   require_fitting_batches();
   prepare_augmentation();
+  prepare_privacy();
   prepare_schedule();
   if (options_.averaged) require_averages(*session.model);
   if (!validation.empty()) {
@@ -95,11 +96,13 @@ FitRun::FitRun(Session& session, const Dataset& training, const Dataset& validat
     results_.emplace_back(name, Value());
     names.push_back(name);
   }
-  counted_ = metric_weights(*session.model, options_.algorithm);
+  // Micro-shards count by their rows.
+  if (!session.ranks) counted_ = metric_weights(*session.model, options_.algorithm);
   for (const auto& [metric, weight] : counted_) results_.emplace_back(weight, Value());
   if (model_rate_) {
     (session.accumulation ? update_results_ : results_).emplace_back(model_rate_->output, Value());
   }
+  if (session.ranks) prepare_ranks();
   if (options_.eval_every != 0 && !validator_) {
     fail(ErrorCode::mismatch, "evaluation after every ", options_.eval_every,
          " steps (--eval-every) needs validation data");
@@ -129,11 +132,34 @@ void FitRun::prepare_augmentation() {
                      data::BatchReader::stored_rows(*feeder_));
 }
 
+void FitRun::prepare_privacy() {
+  if (!session_.privacy()) return;
+  if (!fed_) fail(ErrorCode::mismatch, "training with privacy needs rows of data");
+  if (session_.ranks) {
+    fail(ErrorCode::mismatch,
+         "training with privacy takes random samples of rows, which are not "
+         "divided into micro-shards");
+  }
+  if (options_.batch_size > rows_) {
+    fail(ErrorCode::mismatch, "the expected batch size ", options_.batch_size, " is more than the ",
+         rows_, " rows of the data");
+  }
+  if (!session_.resumed && options_.seed == 0) {
+    state_.cursor.shuffle_seed = system_seed();
+    ModelAccess::set_seed(*session_.model, system_seed());
+  }
+  const double rate = static_cast<double>(options_.batch_size) / static_cast<double>(rows_);
+  state_.spent.begin(session_.privacy()->noise, rate);
+}
+
 void FitRun::require_fitting_batches() const {
   const auto fixed = feeder_->fixed_batch();
-  if (fixed && *fixed != options_.batch_size) {
+  const Ranks& ranks = session_.ranks;
+  const std::uint64_t size = ranks ? ranks.micro_rows() : options_.batch_size;
+  if (fixed && *fixed != size) {
     fail(ErrorCode::mismatch, "the model takes batches of ", *fixed, ", --batch-size is ",
-         options_.batch_size);
+         options_.batch_size,
+         ranks ? cat(" in ", ranks.micro_shards(), " parts of ", size, " rows") : "");
   }
   if (rows_ == 0 || (fixed && rows_ < options_.batch_size)) {
     fail(ErrorCode::mismatch, "the data has ", rows_, " rows, less than one batch");
@@ -189,6 +215,7 @@ std::uint64_t FitRun::steps_done() const {
 }
 
 std::optional<StopReason> FitRun::reason_to_stop() const {
+  if (stop_) return stop_;
   if (session_.stop) return StopReason::requested;
   if (exhausted()) return StopReason::early_stopping;
   if (options_.max_time && Clock::now() - start_ >= *options_.max_time) {
@@ -204,15 +231,24 @@ bool FitRun::run_epoch() {
   step_report_.step = cursor.position / options_.batch_size;
   data_wait_.reset();
   if (!fed_) return run_steps();
-  data::BatchOrder order;
-  order.rows = shuffled(rows_, cursor.shuffle_seed, cursor.epoch);
-  order.size = options_.batch_size;
-  order.first = cursor.position;
-  order.whole_only = feeder_->fixed_batch().has_value();
-  reader_.emplace(*feeder_, std::move(order), augmenter_ ? &*augmenter_ : nullptr, cursor.epoch);
+  if (session_.privacy()) return run_sampled_epoch();
+  reader_.emplace(*feeder_, order_of_epoch(), augmenter_ ? &*augmenter_ : nullptr, cursor.epoch);
   const bool finished = run_steps();
   data_wait_ = reader_->waited();
   reader_.reset();
+  return finished;
+}
+
+bool FitRun::run_sampled_epoch() {
+  const TrainingCursor& cursor = state_.cursor;
+  sampled_.emplace(rows_, options_.batch_size, cursor.shuffle_seed, cursor.epoch,
+                   step_report_.step);
+  reader_.emplace(*feeder_, sampled_->take_order(), augmenter_ ? &*augmenter_ : nullptr,
+                  cursor.epoch);
+  const bool finished = run_steps();
+  data_wait_ = reader_->waited();
+  reader_.reset();
+  sampled_.reset();
   return finished;
 }
 
@@ -222,7 +258,7 @@ bool FitRun::run_steps() {
   while (cursor.position < rows_) {
     const std::uint64_t count = std::min(options_.batch_size, rows_ - cursor.position);
     if (count < options_.batch_size && whole_only) break;
-    if (reason_to_stop()) return false;
+    if (stops()) return false;
     set_learning_rate();
     step(count);
     cursor.position += count;
@@ -237,106 +273,6 @@ bool FitRun::run_steps() {
     }
   }
   return true;
-}
-
-void FitRun::step(std::uint64_t rows) {
-  feeds_.clear();
-  if (reader_) {
-    const auto batch = reader_->next();
-    check_labels_(batch);
-    feeds_.assign(batch.begin(), batch.end());
-  }
-  feeds_.insert(feeds_.end(), constants_.begin(), constants_.end());
-  train_step();
-  read_metrics();
-  if (session_.accumulation && ends_group(rows)) update();
-  state_.sums.add(step_report_.last, rows, counts_);
-}
-
-// Whether an update follows the present batch.
-bool FitRun::ends_group(std::uint64_t rows) const {
-  if ((step_report_.step + 1) % state_.accumulate == 0) return true;
-  const std::uint64_t left = rows_ - state_.cursor.position - rows;
-  return left == 0 || (feeder_->fixed_batch() && left < options_.batch_size);
-}
-
-void FitRun::update() {
-  const auto is_read = [&](const NamedValue& one) {
-    return std::find(update_inputs_.begin(), update_inputs_.end(), one.first) !=
-           update_inputs_.end();
-  };
-  const auto is_constant_of = [&](const NamedValue& one) {
-    return std::any_of(update_constants_.begin(), update_constants_.end(),
-                       [&](const NamedValue& other) { return other.first == one.first; });
-  };
-  update_feeds_ = update_constants_;
-  for (const NamedValue& one : feeds_) {
-    if (is_read(one) && !is_constant_of(one)) update_feeds_.push_back(one);
-  }
-  is_between_ = true;
-  session_.model->train_step_into(update_feeds_, session_.update(), update_results_);
-  is_between_ = false;
-  for (const auto& [name, rate] : update_results_) {
-    step_report_.learning_rate = metric_value(rate.tensor());
-  }
-}
-
-void FitRun::train_step() {
-  Model& model = *session_.model;
-  ModelAccess::require_finite(model, options_.stop_on_nan || options_.on_nan == OnNan::stop);
-  try {
-    model.train_step_into(feeds_, options_.algorithm, results_);
-    ModelAccess::require_finite(model, false);
-  } catch (...) {
-    ModelAccess::require_finite(model, false);
-    const std::string found = ModelAccess::nonfinite(model);
-    if (found.empty()) throw;
-    diverged_ = true;
-    fail(ErrorCode::not_finite, "in epoch ", state_.cursor.epoch + 1, ", step ",
-         step_report_.step + 1, ", ", found, "; nothing was saved since the last checkpoint");
-  }
-}
-
-void FitRun::read_metrics() {
-  for (const auto& [name, result] : results_) {
-    const double value = metric_value(result.tensor());
-    const auto counted =
-        std::ranges::find(counted_, name, [](const auto& one) { return one.second; });
-    if (counted != counted_.end()) {
-      counts_.set(counted->first, value);
-    } else if (model_rate_ && name == model_rate_->output) {
-      step_report_.learning_rate = value;
-    } else {
-      step_report_.last.set(name, value);
-    }
-  }
-}
-
-void FitRun::save() {
-  if (options_.checkpoint.empty()) return;
-  session_.model->save_checkpoint(options_.checkpoint, state_.cursor, state_.properties(options_));
-}
-
-// The new one first: a run that ends between the two keeps one more.
-void FitRun::keep_epoch(std::uint64_t epoch) {
-  if (options_.keep_last == 0) return;
-  const auto file = [&](std::uint64_t number) {
-    return options_.checkpoint.string() + ".epoch" + std::to_string(number);
-  };
-  session_.model->save_checkpoint(file(epoch), state_.cursor, state_.properties(options_));
-  if (epoch <= options_.keep_last) return;
-  std::error_code ignored;
-  std::filesystem::remove(file(epoch - options_.keep_last), ignored);
-}
-
-// A failed step changes nothing, so the state is that of the last good one. A second failure must
-// not hide the first.
-void FitRun::save_after_failure() noexcept {
-  if (diverged_ || is_between_) return;
-  try {
-    save();
-  } catch (const std::exception&) {
-  }
 }
 
 FitReport FitRun::report(StopReason reason, bool did_nothing) {

@@ -16,8 +16,10 @@
 #include "trainer/fit/early_stopping.h"
 #include "trainer/fit/evaluator.h"
 #include "trainer/fit/label_check.h"
+#include "trainer/fit/private_run.h"
 #include "trainer/fit/run_state.h"
 #include "trainer/fit/schedule.h"
+#include "trainer/fit/sharded_run.h"
 #include "trainer/records/recorders.h"
 
 namespace ondine::fit {
@@ -26,9 +28,11 @@ namespace ondine::fit {
 struct Session {
   Session(Model& trained, TrainerOptions given)
       : model(&trained),
-        options(std::move(given)),
+        options(with_ranks(std::move(given))),
+        ranks(options),
         accumulation(find_accumulation(trained, options)),
-        state(metric_names(trained, options.algorithm)) {
+        state(metric_names(trained, options.algorithm)),
+        privacy_(find_privacy(trained, options)) {
     if (accumulation) state.accumulate = accumulation->batches;
     if (options.checkpoint.empty()) return;
     options.checkpoint = follow_link(options.checkpoint.string());
@@ -39,10 +43,11 @@ struct Session {
   // Keeps other trainers from the checkpoint until `lock` goes; Error(mismatch) where one
   // has it.
   void hold_checkpoint() {
-    if (options.checkpoint.empty() || lock.is_held()) return;
+    if (options.checkpoint.empty() || lock.is_held() || !ranks.is_first()) return;
     lock = LockFile(files, options.checkpoint.string());
   }
 
+  const std::optional<Privacy>& privacy() const noexcept { return privacy_; }
   // The algorithm that reads the learning rate.
   std::size_t update() const { return accumulation ? accumulation->update : options.algorithm; }
   // Inputs of the algorithm that take rows: those that no constant of the options feeds.
@@ -50,6 +55,7 @@ struct Session {
 
   Model* model;
   TrainerOptions options;
+  Ranks ranks;
   std::optional<Accumulation> accumulation;
   RunState state;
   bool resumed = false;
@@ -67,6 +73,9 @@ struct Session {
   std::vector<std::function<void(const EpochReport&)>> on_epoch;
   std::vector<OwnMetric> metrics;
   std::atomic<bool> stop = false;
+
+ private:
+  std::optional<Privacy> privacy_;
 };
 
 // What is fed in every step of an algorithm of the run. Error(mismatch) for an input that none of
@@ -83,16 +92,25 @@ class FitRun {
 
   void require_fitting_batches() const;
   void prepare_augmentation();
+  void prepare_privacy();
   void prepare_schedule();
+  void prepare_ranks();
   bool exhausted() const;
   // False when something stops it.
   bool run_epoch();
+  bool run_sampled_epoch();
   bool run_steps();
   // Why the next step must not run.
   std::optional<StopReason> reason_to_stop() const;
+  // The same for all ranks.
+  bool stops();
+  data::BatchOrder order_of_epoch() const;
   std::uint64_t steps_done() const;  // of the run, those before a resume included
   void step(std::uint64_t rows);
-  void train_step();
+  void train_step(std::uint64_t rows);
+  void take_batch();
+  bool requires_finite() const;
+  void sharded_step(std::uint64_t rows);
   void update();
   bool ends_group(std::uint64_t rows) const;
   Evaluation validate();
@@ -103,6 +121,8 @@ class FitRun {
   void judge(EpochReport& epoch);
   void finish_epoch();
   void save();
+  void write(const std::filesystem::path& file) const;
+  void keep_best();
   void keep_epoch(std::uint64_t epoch);
   void save_after_failure() noexcept;
   FitReport report(StopReason reason, bool did_nothing);
@@ -124,6 +144,9 @@ class FitRun {
   std::uint64_t rows_ = 0;  // of an epoch
   std::optional<data::Augmenter> augmenter_;
   std::optional<data::BatchReader> reader_;  // of the current epoch
+  std::optional<SampledBatches> sampled_;    // likewise, with privacy
+  std::optional<ShardedRun> sharded_;        // with micro-shards
+  std::optional<StopReason> stop_;           // that all ranks agreed on
   LabelCheck check_labels_;
   std::optional<double> data_wait_;  // seconds of the current epoch
   Clock::time_point epoch_start_;
@@ -147,7 +170,8 @@ class FitRun {
   std::optional<EpochReport> last_;
   Clock::time_point start_ = Clock::now();
   bool diverged_ = false;
-  bool is_between_ = false;  // a batch is added up, but the update that follows is not done
+  // A batch is added up, or an update begun on some rank, and not all of what follows is done.
+  bool is_between_ = false;
 };
 
 }  // namespace ondine::fit

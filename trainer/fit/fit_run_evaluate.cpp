@@ -24,6 +24,10 @@ EpochReport FitRun::evaluated(std::uint64_t step) {
   epoch.seconds = std::chrono::duration<double>(Clock::now() - epoch_start_).count();
   epoch.data_wait = step != 0 && reader_ ? reader_->waited() : data_wait_;
   epoch.learning_rate = step_report_.learning_rate;
+  if (session_.privacy()) {
+    epoch.delta = options_.privacy_delta.value_or(default_delta(rows_));
+    epoch.epsilon = state_.spent.epsilon(*epoch.delta);
+  }
   state_.sums.mean(epoch.training);
   if (validator_) {
     Evaluation evaluation = validate();
@@ -53,7 +57,7 @@ bool FitRun::evaluates_now() const {
 void FitRun::evaluate_within() {
   EpochReport epoch = evaluated(step_report_.step);
   judge(epoch);
-  if (epoch.best) best_->keep(*session_.model, state_.cursor, state_.properties(options_));
+  if (epoch.best) keep_best();
   last_ = std::move(epoch);
 }
 
@@ -71,7 +75,7 @@ void FitRun::finish_epoch() {
   state_.cursor = {epoch.epoch, state_.cursor.shuffle_seed, 0};
   state_.sums.clear();
   // The best first: a run that ends between the two repeats the epoch and writes it again.
-  if (epoch.best) best_->keep(*session_.model, state_.cursor, state_.properties(options_));
+  if (epoch.best) keep_best();
   save();
   keep_epoch(state_.cursor.epoch);
   last_ = std::move(epoch);

@@ -71,6 +71,9 @@ std::ostream& operator<<(std::ostream& out, const EpochReport& report) {
   if (report.data_wait && report.seconds > 0) {
     out << ", data wait " << Rounded{std::round(*report.data_wait / report.seconds * 100)} << " %";
   }
+  if (report.epsilon && report.delta) {
+    out << ", epsilon " << Rounded{*report.epsilon} << " at delta " << Rounded{*report.delta};
+  }
   return out;
 }
 

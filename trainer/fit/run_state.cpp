@@ -24,6 +24,10 @@ constexpr const char* plateau_value = "plateau.value";
 constexpr const char* plateau_stale = "plateau.stale";
 constexpr const char* plateau_drops = "plateau.drops";
 constexpr const char* accumulated = "accumulate";
+constexpr const char* private_steps = "privacy.steps";
+constexpr const char* private_rate = "privacy.rate";
+constexpr const char* private_noise = "privacy.noise";
+constexpr const char* shards = "micro_shards";
 
 template <class T>
 const T* find(const Properties& properties, std::string_view name) {
@@ -53,6 +57,14 @@ void require_same(const RestoreReport& report, const TrainerOptions& options) {
   if ((fraction == nullptr ? 0.0 : *fraction) != options.validation_split) {
     fail(ErrorCode::mismatch, "the checkpoint was trained with --validation-split ",
          fraction == nullptr ? 0.0 : *fraction, ", now it is ", options.validation_split);
+  }
+  const std::uint64_t divided = count_of(stored, shards);
+  if (divided != options.micro_shards.value_or(0) && !options.fast_reduce) {
+    const auto said = [](std::uint64_t count) {
+      return count == 0 ? std::string("without micro-shards") : cat("with --micro-shards ", count);
+    };
+    fail(ErrorCode::mismatch, "the checkpoint was trained ", said(divided), ", now it is ",
+         said(options.micro_shards.value_or(0)), "; the bits of a run follow from their number");
   }
   // The patience of early stopping counts evaluations.
   const std::uint64_t evaluated = count_of(stored, evaluated_every);
@@ -138,6 +150,14 @@ Properties RunState::properties(const TrainerOptions& options) const {
     result.emplace_back(evaluated_every, static_cast<std::int64_t>(options.eval_every));
   }
   if (accumulate != 1) result.emplace_back(accumulated, static_cast<std::int64_t>(accumulate));
+  if (spent.steps != 0) {
+    result.emplace_back(private_steps, static_cast<std::int64_t>(spent.steps));
+    result.emplace_back(private_rate, spent.rate);
+    result.emplace_back(private_noise, spent.noise);
+  }
+  if (options.micro_shards) {
+    result.emplace_back(shards, static_cast<std::int64_t>(*options.micro_shards));
+  }
   if (plateau.value) {
     result.emplace_back(plateau_value, *plateau.value);
     result.emplace_back(plateau_stale, static_cast<std::int64_t>(plateau.stale));
@@ -167,6 +187,10 @@ void RunState::restore(const RestoreReport& report, const TrainerOptions& option
     fail(ErrorCode::mismatch, "the checkpoint was trained with --accumulate ", batches,
          ", now it is ", accumulate);
   }
+  spent = {};
+  spent.steps = count_of(report.properties, private_steps);
+  if (const auto* value = find<double>(report.properties, private_rate)) spent.rate = *value;
+  if (const auto* value = find<double>(report.properties, private_noise)) spent.noise = *value;
   plateau = {};
   drops = count_of(report.properties, plateau_drops);
   if (const auto* value = find<double>(report.properties, plateau_value)) {

@@ -7,6 +7,8 @@
 
 #include <ondine/trainer.h>
 
+#include "trainer/fit/spent_privacy.h"
+
 namespace ondine::fit {
 
 // Sums over the epoch, weighted by what a batch counts: its rows, or labels.
@@ -54,9 +56,10 @@ struct RunState {
   TrainingCursor cursor;
   MetricSums sums;
   Best best;
-  Best plateau;                         // of a PlateauSchedule
-  std::uint64_t drops = 0;              // of its rate
-  std::uint64_t accumulate = 1;         // batches for an update
+  Best plateau;                  // of a PlateauSchedule
+  std::uint64_t drops = 0;       // of its rate
+  std::uint64_t accumulate = 1;  // batches for an update
+  SpentPrivacy spent;
   std::optional<double> base_rate;      // of a schedule
   std::optional<std::string> schedule;  // that the run was begun with
 };

@@ -117,6 +117,33 @@ struct Released {
   ~Released() { lock.release(); }
 };
 
+FitReport fit_parts(Trainer& trainer, fit::Session& session, const Dataset& training,
+                    const Dataset& validation) {
+  const TrainerOptions& options = session.options;
+  if (options.folds != 0) {
+    fail(ErrorCode::mismatch, "cross-validation divides the data itself: give one data set");
+  }
+  if (options.resume && !session.resumed) trainer.resume();
+  session.hold_checkpoint();
+  const Released released{session.lock};
+  trainer.try_outputs();
+  require_resumable(session, training);
+  for (const Dataset* part : {&training, &validation}) {
+    if (part->empty()) continue;
+    fit::require_weights(data_record(*session.model), session.fed_inputs(), *part);
+  }
+  fit::remember_data(*session.model, training, session.fed_inputs(), options.map,
+                     fit::target_inputs(*session.model, options.algorithm));
+  if (!validation.empty()) fit::require_recorded(data_record(*session.model), validation);
+  if (session.ranks) session.ranks.require_same(*session.model, options, training, validation);
+  FitReport report = fit::FitRun(session, training, validation).run();
+  session.restored = false;
+  session.stop = false;
+  // Another call continues; its checkpoint is this run's.
+  session.resumed = true;
+  return report;
+}
+
 }  // namespace
 
 struct ONDINE_HIDDEN Trainer::Impl : fit::Session {
@@ -156,6 +183,7 @@ void Trainer::try_outputs() const {
   guard_memory("try the outputs of a run", [&] {
     const TrainerOptions& options = impl_->options;
     const bool resumes = impl_->resumed || options.resume;
+    if (!impl_->ranks.is_first()) return;
     if (!options.checkpoint.empty() && !impl_->lock.is_held()) {
       const LockFile tried(impl_->files, options.checkpoint.string());
     }
@@ -192,40 +220,29 @@ RestoreReport Trainer::resume() {
 
 FitReport Trainer::fit(const Dataset& data) {
   return guard_memory(what, [&] {
-    if (impl_->options.resume && !impl_->resumed) resume();
-    const TrainerOptions& options = impl_->options;
-    if (options.folds != 0) return fit_folds(*this, *impl_, data);
-    if (options.validation_split == 0) return fit(data.train(), data.validation());
-    // A resumed run splits as the first one did, whatever its seed.
-    const auto [training, validation] =
-        data.split(options.validation_split, impl_->state.cursor.shuffle_seed);
-    return fit(training, validation);
+    FitReport report;
+    impl_->ranks.agree([&] {
+      if (impl_->options.resume && !impl_->resumed) resume();
+      const TrainerOptions& options = impl_->options;
+      if (options.folds != 0) {
+        report = fit_folds(*this, *impl_, data);
+      } else if (options.validation_split == 0) {
+        report = fit(data.train(), data.validation());
+      } else {
+        // A resumed run splits as the first one did, whatever its seed.
+        const auto [training, validation] =
+            data.split(options.validation_split, impl_->state.cursor.shuffle_seed);
+        report = fit(training, validation);
+      }
+    });
+    return report;
   });
 }
 
 FitReport Trainer::fit(const Dataset& training, const Dataset& validation) {
   return guard_memory(what, [&] {
-    const TrainerOptions& options = impl_->options;
-    if (options.folds != 0) {
-      fail(ErrorCode::mismatch, "cross-validation divides the data itself: give one data set");
-    }
-    if (options.resume && !impl_->resumed) resume();
-    impl_->hold_checkpoint();
-    const Released released{impl_->lock};
-    try_outputs();
-    require_resumable(*impl_, training);
-    for (const Dataset* part : {&training, &validation}) {
-      if (part->empty()) continue;
-      fit::require_weights(data_record(*impl_->model), impl_->fed_inputs(), *part);
-    }
-    fit::remember_data(*impl_->model, training, impl_->fed_inputs(), options.map,
-                       fit::target_inputs(*impl_->model, options.algorithm));
-    if (!validation.empty()) fit::require_recorded(data_record(*impl_->model), validation);
-    FitReport report = fit::FitRun(*impl_, training, validation).run();
-    impl_->restored = false;
-    impl_->stop = false;
-    // Another call continues; its checkpoint is this run's.
-    impl_->resumed = true;
+    FitReport report;
+    impl_->ranks.agree([&] { report = fit_parts(*this, *impl_, training, validation); });
     return report;
   });
 }
@@ -241,6 +258,7 @@ std::vector<std::string> Trainer::notes(const Dataset& data) const {
     std::vector<std::string> notes;
     if (training.empty()) return notes;
     fit::require_weights(record, impl_->fed_inputs(), training);
+    if (const auto& privacy = impl_->privacy()) notes.push_back(fit::note_of(*privacy));
     if (impl_->restored) {
       const std::string other = fit::other_data(record, training);
       if (!other.empty()) notes.push_back(other);

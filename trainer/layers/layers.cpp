@@ -22,9 +22,14 @@ using namespace graph;  // NOLINT
 
 class Table {
  public:
-  Table(const trainer::Function& function, const trainer::StateStore& state, const Graph& graph,
-        const Graph& typed)
+  Table(const trainer::Function& function, const trainer::StateStore& state, const GraphDef& file,
+        const Graph& graph, const Graph& typed)
       : graph_(&graph), typed_(&typed) {
+    for (std::size_t i = 0; i < file.nodes.size(); ++i) {
+      for (const std::string& name : file.nodes[i].outputs) {
+        if (!name.empty()) numbers_.emplace(name, i);
+      }
+    }
     for (const Node& node : typed.nodes) {
       for (const ValueId id : node.outputs) {
         if (id != no_value) made_[id] = &node;
@@ -129,6 +134,8 @@ class Table {
       if (id == no_value) continue;
       const GraphValue& value = (*typed_)[id];
       if (layer.name.empty()) layer.name = value.name;
+      const auto number = numbers_.find(value.name);
+      if (!layer.node && number != numbers_.end()) layer.node = number->second;
       if (layer.type.empty()) layer.type = trainer::describe_type(value.type, *typed_);
       const auto shape = value.type.shape();
       known = known && shape.has_value();
@@ -145,6 +152,7 @@ class Table {
   const Graph* typed_;
   std::map<ValueId, const Node*> made_;
   std::map<ValueId, Parameter> inputs_;
+  std::map<std::string, std::size_t, std::less<>> numbers_;  // of the nodes of the file
   trainer::ValueIds seen_;
   LayerReport report_;
 };
@@ -183,7 +191,7 @@ LayerReport layers(const Model& model, const LayerRequest& request) {
     const trainer::Function& function = impl.inference().function;
     const auto types = trainer::input_types(function, impl.state, shapes);
     const Graph typed = trainer::specialize(*graph, types, graph->outputs, impl.options.limits);
-    LayerReport report = Table(function, impl.state, *graph, typed).run();
+    LayerReport report = Table(function, impl.state, impl.def.graph, *graph, typed).run();
     report.inference = totals(model, {shapes, std::nullopt});
     report.step = step;
     return report;

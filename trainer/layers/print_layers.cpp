@@ -9,8 +9,8 @@
 namespace ondine {
 namespace {
 
-using Row = std::array<std::string, 7>;
-constexpr std::size_t first_number = 3;  // columns from here on are aligned to the right
+using Row = std::array<std::string, 8>;
+constexpr std::size_t first_number = 4;  // columns from here on are aligned to the right
 
 // "1 234 567"
 std::string grouped(std::uint64_t number) {
@@ -20,7 +20,8 @@ std::string grouped(std::uint64_t number) {
 }
 
 Row row_of(const Layer& layer) {
-  return {printable(layer.name),
+  return {layer.node ? std::to_string(*layer.node) : "",
+          printable(layer.name),
           printable(layer.op),
           printable(layer.type),
           grouped(layer.trained_parameters) + (layer.shared ? "*" : ""),
@@ -58,8 +59,8 @@ std::string memory_of(const char* call, const PlanInfo& plan) {
 }  // namespace
 
 std::string to_string(const LayerReport& report) {
-  std::vector<Row> rows{
-      {"layer", "operator", "output", "trained", "frozen", "multiply-adds", "output bytes"}};
+  std::vector<Row> rows{{"node", "layer", "operator", "output", "trained", "frozen",
+                         "multiply-adds", "output bytes"}};
   bool shared = false;
   bool unknown = false;
   for (const Layer& layer : report.layers) {

@@ -70,9 +70,14 @@ void add_preparation(Finetune& rows) {
   rows.take(all, "momentum", prepare_of);
   rows.take(all, "weight-decay", prepare_of).needs({"optimizer"});
   rows.take(all, {"beta1", "beta2", "epsilon"}, prepare_of);
-  rows.take(all, {"train", "freeze", "last-layers", "init", "no-training-mode", "untie", "tie"},
+  rows.take(
+      all,
+      {"train", "freeze", "last-layers", "only-biases", "init", "no-training-mode", "untie", "tie"},
+      prepare_of);
+  rows.take(all,
+            {"lora", "lora-alpha", "lora-targets", "lora-dropout", "rslora", "dora", "lora-init"},
             prepare_of);
-  rows.take(all, {"lora", "lora-alpha", "lora-targets", "lora-dropout", "rslora"}, prepare_of);
+  rows.take(all, {"ia3", "ia3-feedforward", "prompt-tokens"}, prepare_of);
   rows.take(all, {"clip-norm", "clip-value", "lr-scale", "unfreeze-at", "accumulate"}, prepare_of);
   rows.take(all, "ema", prepare_of)
       .says("Evaluate and export exponential averages of parameters with this decay, as 0.999");

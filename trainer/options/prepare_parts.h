@@ -5,6 +5,7 @@
 
 namespace ondine::options {
 
+void add_adapters(Rows<PrepareTarget>& rows);
 void add_losses(Rows<PrepareTarget>& rows);
 void add_optimizers(Rows<PrepareTarget>& rows);
 

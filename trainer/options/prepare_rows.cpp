@@ -36,6 +36,9 @@ void add_parameters(Rows<PrepareTarget>& rows) {
                  to.options.last_layers = static_cast<std::size_t>(value);
                })
       .from(0);
+  rows.flag("only-biases", "Train biases alone (BitFit)",
+            [](PrepareTarget& to, bool value) { to.options.only_biases = value; })
+      .excludes("last-layers");
   rows.integer("head", "CLASSES", "Replace the last layer with a new head for so many classes",
                [](PrepareTarget& to, std::int64_t value) {
                  to.options.head = NewHead{.classes = static_cast<std::size_t>(value)};
@@ -62,35 +65,6 @@ void add_parameters(Rows<PrepareTarget>& rows) {
             [](PrepareTarget& to, bool value) { to.options.tie = value; })
       .excludes("untie")
       .rare();
-}
-
-void add_adapters(Rows<PrepareTarget>& rows) {
-  rows.heading("Adapters");
-  rows.integer("lora", "RANK", "Train low-rank adapters of this rank beside frozen linear layers",
-               [](PrepareTarget& to, std::int64_t value) { to.options.lora = Lora{.rank = value}; })
-      .from(1);
-  rows.real("lora-alpha", "NUMBER", "Adapters count alpha / rank times",
-            [](PrepareTarget& to, double value) {
-              to.options.lora->alpha = static_cast<float>(value);
-            })
-      .by_default("16")
-      .needs({"lora"});
-  rows.text("lora-targets", "PATTERN",
-            "Linear layers with adapters, by names of weights or modules; all-linear (the default) "
-            "is all but the last",
-            [](PrepareTarget& to, const Given& given) { to.options.lora->targets = given.texts(); })
-      .several()
-      .needs({"lora"});
-  rows.real("lora-dropout", "PART", "Part of an adapter's input to drop in training",
-            [](PrepareTarget& to, double value) {
-              to.options.lora->dropout = static_cast<float>(value);
-            })
-      .within(0, 1)
-      .needs({"lora"})
-      .excludes("no-training-mode");
-  rows.flag("rslora", "Adapters count alpha / sqrt(rank) times",
-            [](PrepareTarget& to, bool value) { to.options.lora->rank_stabilized = value; })
-      .needs({"lora"});
 }
 
 // "PATTERN=NUMBER"; patterns may contain '='.
@@ -184,6 +158,30 @@ void add_updates(Rows<PrepareTarget>& rows) {
       .rare();
 }
 
+void add_privacy(Rows<PrepareTarget>& rows) {
+  rows.heading("Privacy");
+  rows.real("dp-clip", "NORM",
+            "Train with differential privacy: bound of the norm of each row's gradient",
+            [](PrepareTarget& to, double value) {
+              to.options.privacy.emplace();
+              to.options.privacy->clip = static_cast<float>(value);
+            })
+      .above(0);
+  rows.real("dp-noise", "SIGMA", "Standard deviation of the noise, as a multiple of the bound",
+            [](PrepareTarget& to, double value) {
+              to.options.privacy->noise = static_cast<float>(value);
+            })
+      .from(0)
+      .by_default("1")
+      .needs({"dp-clip"});
+  rows.integer("dp-batch", "ROWS", "Rows of a batch in the mean, the batch size of training",
+               [](PrepareTarget& to, std::int64_t value) {
+                 to.options.privacy->batch_size = static_cast<std::uint64_t>(value);
+               })
+      .from(1)
+      .needs({"dp-clip"});
+}
+
 void add_model_schedule(Rows<PrepareTarget>& rows) {
   const auto chosen = [](PrepareTarget& to) -> Schedule& {
     if (!to.schedule) to.schedule.emplace();
@@ -251,6 +249,7 @@ Rows<PrepareTarget> make_rows() {
   add_parameters(rows);
   add_adapters(rows);
   add_updates(rows);
+  add_privacy(rows);
   add_model_schedule(rows);
   add_formats(rows);
   return rows;

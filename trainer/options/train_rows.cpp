@@ -99,6 +99,12 @@ void add_run(Train& rows) {
                })
       .from(1)
       .rare();
+  rows.real("dp-delta", "DELTA",
+            "Delta of the epsilon that is reported of a model prepared with dp-clip; the largest "
+            "power of ten up to 1 / rows if absent",
+            [](TrainTarget& to, double value) { to.options.privacy_delta = value; })
+      .above(0)
+      .below(1);
   rows.integer("algorithm", "INDEX", "Index of the training algorithm",
                [](TrainTarget& to, std::int64_t value) {
                  to.options.algorithm = static_cast<std::size_t>(value);
@@ -167,6 +173,24 @@ void add_checkpoints(Train& rows) {
             [](TrainTarget& to, bool value) { to.options.averaged = value; });
 }
 
+void add_ranks(Train& rows) {
+  rows.heading("Several processes (mpirun)");
+  rows.integer("micro-shards", "N",
+               "Compute each batch in N equal parts and take the means, with the same bits for any "
+               "number of processes; 4 under mpirun if absent",
+               [](TrainTarget& to, std::int64_t value) {
+                 to.options.micro_shards = static_cast<std::uint64_t>(value);
+               })
+      .from(1)
+      .excludes("folds");
+  rows.flag("fast-reduce",
+            "One part of a batch for each process and sums in any order: faster, but bits depend "
+            "on the number of processes",
+            [](TrainTarget& to, bool value) { to.options.fast_reduce = value; })
+      .excludes("micro-shards")
+      .excludes("folds");
+}
+
 void add_records(Train& rows) {
   rows.heading("Evaluation and records");
   rows.text("metrics", "NAMES", std::string("Metrics of the validation: ") + metrics_help,
@@ -198,6 +222,7 @@ Train make_rows() {
   add_schedule(rows, true, [](TrainTarget& to) -> Schedule& { return to.options.schedule; });
   add_stopping(rows);
   add_checkpoints(rows);
+  add_ranks(rows);
   add_records(rows);
   return rows;
 }

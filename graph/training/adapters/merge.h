@@ -5,9 +5,13 @@
 
 namespace ondine::graph {
 
-// Adds scale a b to each weight and removes the adapter's nodes. Where a weight is computed, as
-// quantized ones are, the adapter stays beside it and in the record. Error(corrupt) where the
-// record does not fit the graph.
+// Each weight becomes what it is together with its adapter, whose nodes go. Where a weight is
+// computed, as quantized ones are, the adapter stays beside it and in the record, and so does a
+// prompt. Error(corrupt) where the record does not fit the graph.
 void merge_adapters(ModelDef& model);
+
+// The network without the nodes of adapters, whose values do not count: where its weights lead.
+// Prompts stay.
+void leave_out_adapters(ModelDef& model);
 
 }  // namespace ondine::graph

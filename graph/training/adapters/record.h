@@ -5,20 +5,34 @@
 #include <string>
 #include <vector>
 
+#include <ondine/adapters.h>
+
 #include "graph/ir/document.h"
 
 namespace ondine::graph {
 
-// y = product + scale (x a) b, with the product of a node MatMul or Gemm.
+enum class LayerForm : std::uint8_t { linear, convolution, embedding };
+
+// The nodes of an adapter make `output` of what the model without it has as `base`. Names are
+// empty where the kind has no such part.
 struct Adapter {
+  AdapterKind kind = AdapterKind::lora;
+  LayerForm form = LayerForm::linear;
   std::string module;  // of PyTorch, where the file tells; else the name of the weight
   std::string weight;  // the factor of the node
-  std::string a;       // [in, rank]
-  std::string b;       // [rank, out]
+  std::string base;
+  std::string output;
+  std::string a;           // linear, embedding: [in, rank]; convolution: [rank, in, window...]
+  std::string b;           // linear, embedding: [rank, out]; convolution: [out, rank, 1...]
+  std::string magnitude;   // of DoRA, [out]
+  std::string factor;      // of (IA)3, along the last dim, or that of channels
+  std::string bias;        // multiplied by the factor too
+  std::string prompt;      // [tokens, dims]
+  bool of_inputs = false;  // the factor stands before the layer
   double scale = 1;
   // What a b is multiplied by where the weight takes it up: the scale over the factor of the Gemm.
   double merged_scale = 1;
-  bool transposed = false;  // the node multiplies by the transposed weight
+  bool transposed = false;  // the weight has a row for each output
 };
 
 struct Adapters {
@@ -26,6 +40,8 @@ struct Adapters {
   double alpha = 0;
   double dropout = 0;
   bool rank_stabilized = false;
+  bool dora = false;
+  bool pissa = false;
   std::vector<Adapter> layers;
 };
 

@@ -148,10 +148,10 @@ constexpr std::array rules{OpsetRule{"Clip", 11, clip_inputs},
 }  // namespace
 
 const OpsetRule* find_opset_rule(std::string_view op, std::int64_t version, std::int64_t opset) {
-  const auto* found = std::find_if(rules.begin(), rules.end(), [&](const OpsetRule& rule) {
+  const auto found = std::find_if(rules.begin(), rules.end(), [&](const OpsetRule& rule) {
     return rule.op == op && version < rule.before && rule.before <= opset;
   });
-  return found == rules.end() ? nullptr : found;
+  return found == rules.end() ? nullptr : &*found;
 }
 
 }  // namespace ondine::graph

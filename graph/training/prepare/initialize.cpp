@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "core/filled_tensor.h"
 #include "core/message.h"
 #include "graph/training/prepare/inline_call.h"
 #include "graph/training/prepare/value_trace.h"
@@ -200,6 +201,21 @@ std::string draw(GraphWriter& writer, const InitializerDef& weight, const Distri
                      std::move(attributes));
 }
 
+// Every element is `value`, from ai.onnx 9 on without a tensor of them in the file.
+std::string filled(GraphWriter& writer, const InitializerDef& weight, double value) {
+  const Shape& shape = weight.value.shape();
+  const DType dtype = drawn_type(weight.value.dtype());
+  const std::string hint = weight.name + ".init";
+  const auto tensor = [&](const Shape& dims) {
+    return filled_tensor(dims, dtype, [&](std::size_t) { return value; });
+  };
+  if (writer.opset() < 9) return writer.node("Constant", {}, hint, {{"value", tensor(shape)}});
+  Tensor dims(DType::int64, {static_cast<std::int64_t>(shape.rank())});
+  std::copy(shape.begin(), shape.end(), dims.mutable_values<std::int64_t>().begin());
+  const std::string sizes = writer.node("Constant", {}, hint, {{"value", std::move(dims)}});
+  return writer.node("ConstantOfShape", {sizes}, hint, {{"value", tensor(Shape{1})}});
+}
+
 // Weights of two or more dims that multiply data, with how they do.
 std::vector<std::pair<const InitializerDef*, Layout>> drawn_weights(
     const GraphDef& main, Functions functions, const std::vector<const InitializerDef*>& trained) {
@@ -283,25 +299,38 @@ void write_initialization(GraphWriter& writer, const ModelDef& model,
     writer.output(value, dtype, to_dim_defs(shape));
     bindings.emplace_back(variable, value);
   };
+  const auto set = [&](const InitializerDef& weight, std::string value) {
+    const Shape& shape = weight.value.shape();
+    const DType dtype = weight.value.dtype();
+    if (const auto master = masters.find(weight.name); master != masters.end()) {
+      bind(master->second, value, drawn_type(dtype), shape);
+      value = writer.cast(value, dtype, weight.name + ".init");
+    }
+    bind(weight.name, value, dtype, shape);
+  };
   for (const auto& [weight, layout] : drawn_weights(model.graph, model.functions, trained)) {
+    const auto rule = fresh.find(weight->name);
+    if (rule != fresh.end() && !std::holds_alternative<DrawnByUse>(rule->second)) continue;
     const bool is_kept = init == WeightInit::keep;
-    if (is_kept && !fresh.contains(weight->name)) continue;
+    if (is_kept && rule == fresh.end()) continue;
     const Shape& shape = weight->value.shape();
-    const DType dtype = weight->value.dtype();
-    const DType drawn = drawn_type(dtype);
-    std::string value;
     if (init == WeightInit::zeros) {
-      value =
-          writer.node("Constant", {}, weight->name + ".init", {{"value", Tensor(drawn, shape)}});
+      set(*weight, filled(writer, *weight, 0));
     } else {
       const WeightInit from = is_kept ? WeightInit::uniform : init;
-      value = draw(writer, *weight, distribution(from, shape, layout));
+      set(*weight, draw(writer, *weight, distribution(from, shape, layout)));
     }
-    if (const auto master = masters.find(weight->name); master != masters.end()) {
-      bind(master->second, value, drawn, shape);
-      value = writer.cast(value, dtype, weight->name + ".init");
+  }
+  for (const InitializerDef* weight : trained) {
+    const auto rule = fresh.find(weight->name);
+    if (rule == fresh.end()) continue;
+    if (const auto* normal = std::get_if<DrawnNormal>(&rule->second)) {
+      set(*weight, draw(writer, *weight, {true, normal->deviation}));
+    } else if (const auto* fill = std::get_if<FilledWith>(&rule->second)) {
+      set(*weight, filled(writer, *weight, fill->value));
+    } else if (const auto* value = std::get_if<Tensor>(&rule->second)) {
+      set(*weight, writer.node("Constant", {}, weight->name + ".init", {{"value", *value}}));
     }
-    bind(weight->name, value, dtype, shape);
   }
 }
 

@@ -2,26 +2,24 @@
 #pragma once
 
 #include <functional>
-#include <set>
 #include <span>
 #include <string>
 
 #include <ondine/prepare.h>
 
+#include "graph/training/prepare/fresh.h"
 #include "graph/training/prepare/parameters.h"
 #include "graph/training/prepare/updates/master_weight.h"
 
 namespace ondine::graph {
-
-using Fresh = std::set<std::string, std::less<>>;
 
 // What WeightInit::automatic selects for this model, and why.
 struct ChosenInit {
   WeightInit init = WeightInit::keep;
   std::string reason;
 };
-// Looks at parameters, trained or frozen, and at quantized weights. Ignores `fresh`,
-// weights of a new head and of embeddings that prepare added.
+// Looks at parameters, trained or frozen, and at quantized weights. Ignores `fresh`, weights of a
+// new head, of embeddings and of adapters that prepare added.
 ChosenInit choose_init(const ModelDef& model, const ParameterChoice& parameters,
                        const Fresh& fresh = {});
 
@@ -31,9 +29,9 @@ bool multiplies_data(const GraphDef& graph, std::span<const FunctionDef> functio
                      const InitializerDef& weight);
 
 // Draws for every trained weight of two or more dims that multiplies its data (biases and other
-// element-wise operands restart from their initializers), and for `fresh` in any case. Weights
-// with a master are what this, drawn in float32, rounds to. Outputs are bound in `bindings`; the
-// graph stays empty when there is nothing to draw.
+// element-wise operands restart from their initializers), and for `fresh`, by its rules, in any
+// case. Weights with a master are what this, drawn in float32, rounds to. Outputs are bound in
+// `bindings`; the graph stays empty when there is nothing to draw.
 void write_initialization(GraphWriter& writer, const ModelDef& model,
                           const std::vector<const InitializerDef*>& trained, WeightInit init,
                           const Masters& masters, Properties& bindings, const Fresh& fresh = {});

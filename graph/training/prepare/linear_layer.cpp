@@ -27,7 +27,7 @@ class LinearLayers {
  private:
   std::optional<std::size_t> next_input(const NodeDef& node, std::size_t scope) {
     if (!node.domain.empty()) return std::nullopt;
-    if (one_of(node.op, {"Cast", "Dropout", "Identity", "Tanh"})) return 0;
+    if (one_of(node.op, {"Cast", "Dropout", "Identity", "Slice", "Tanh"})) return 0;
     if (!one_of(node.op, {"Add", "Div", "Mul", "Sub"})) return std::nullopt;
     if (has_rank({scope, node.inputs.at(0)}, 0, 1)) return 1;
     if (has_rank({scope, node.inputs.at(1)}, 0, 1)) return 0;

@@ -151,8 +151,15 @@ void write_weights(GraphWriter& writer, const Prediction& prediction,
   const bool has_classes = options.loss == Loss::nll;
   require_opset(writer, has_classes ? first_with_label_losses : 7, "a loss with weights of rows");
   std::vector<DimDef> dims(1);
-  if (prediction.dims && !prediction.dims->empty()) dims[0] = prediction.dims->front();
+  const bool has_default = options.privacy.has_value();  // a 1 for all rows
+  if (!has_default && prediction.dims && !prediction.dims->empty()) {
+    dims[0] = prediction.dims->front();
+  }
   write_label(writer, weights_name(options), prediction.dtype, std::move(dims));
+  if (!has_default) return;
+  InitializerDef& all = writer.graph().initializers.emplace_back();
+  all.name = weights_name(options);
+  all.value = class_weight_tensor({1}, prediction.dtype);
 }
 
 // Inputs are named in the order in which people think of them: labels first.

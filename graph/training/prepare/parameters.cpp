@@ -9,6 +9,7 @@
 #include "core/message.h"
 #include "core/stop.h"
 #include "core/to_doubles.h"
+#include "graph/training/adapters/biases.h"
 #include "graph/training/prepare/constants.h"
 #include "graph/training/prepare/fixed.h"
 #include "graph/training/prepare/held.h"
@@ -321,6 +322,10 @@ class Chooser {
     }
     const std::string* pattern = training_pattern(one);
     if (pattern == nullptr && constant) return {false, constant.text};
+    if (pattern == nullptr && options_->only_biases) {
+      const bool trains = is_bias(operands_, one);
+      return {trains, trains ? why_parameter(one) : "no bias"};
+    }
     if (pattern == nullptr && !options_->train.empty()) return {false, "matches no train pattern"};
     if (!is_in_last_layers(one)) {
       return {false, cat("not in the last ", *options_->last_layers, " layers")};

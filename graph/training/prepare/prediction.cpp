@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/message.h"
+#include "graph/training/adapters/merge.h"
 #include "graph/training/prepare/batch_axis.h"
 #include "graph/training/prepare/class_axis.h"
 #include "graph/training/prepare/logits.h"
@@ -198,7 +199,9 @@ void place_plain_classes(Prediction& prediction, const Asked& asked, const Model
                          std::size_t axis) {
   const std::size_t rank = prediction.dims ? prediction.dims->size() : 0;
   const auto is_linear = [&] {
-    ValueTrace trace(model.graph, model.functions);
+    ModelDef plain = model;
+    leave_out_adapters(plain);
+    ValueTrace trace(plain.graph, plain.functions);
     return is_made_by_linear_layer(trace, asked.value);
   };
   if (axis == 1 && rank > 2 && is_linear()) {

@@ -21,6 +21,7 @@
 #include "graph/training/prepare/lost.h"
 #include "graph/training/prepare/notes.h"
 #include "graph/training/prepare/paths.h"
+#include "graph/training/prepare/privacy/private_gradients.h"
 #include "graph/training/prepare/record_prediction.h"
 #include "graph/training/prepare/repeated.h"
 #include "graph/training/prepare/separate.h"
@@ -68,16 +69,32 @@ void check_quantization(const PrepareOptions& options) {
   }
 }
 
+// What takes the place of training the parameters of the model; empty for nothing.
+std::vector<const char*> ways_of(const PrepareOptions& options) {
+  std::vector<const char*> ways;
+  if (options.lora) ways.push_back("lora");
+  if (options.ia3) ways.push_back("ia3");
+  if (options.prompt) ways.push_back("prompt");
+  if (options.only_biases) ways.push_back("only_biases");
+  return ways;
+}
+
 void check_adapters(const PrepareOptions& options) {
-  if (!options.lora) return;
+  const std::vector<const char*> ways = ways_of(options);
+  if (ways.empty()) return;
+  if (ways.size() > 1) fail(ErrorCode::mismatch, ways[0], " excludes ", ways[1]);
   const char* excluded = options.last_layers ? "last_layers" : options.qat ? "qat" : nullptr;
   if (options.init != WeightInit::automatic && options.init != WeightInit::keep) excluded = "init";
   if (excluded != nullptr) {
-    fail(ErrorCode::mismatch,
-         "adapters (lora) leave the weights of the model alone, which excludes ", excluded);
+    fail(ErrorCode::mismatch, "adapters (", ways[0],
+         ") leave the weights of the model alone, which excludes ", excluded);
   }
+  if (!options.lora) return;
   if (options.lora->dropout > 0 && !options.training_mode) {
     fail(ErrorCode::mismatch, "the dropout of adapters has no effect without training mode");
+  }
+  if (options.lora->dora && options.quantize_frozen) {
+    fail(ErrorCode::mismatch, "adapters with lengths (dora) exclude quantize_frozen");
   }
 }
 
@@ -131,25 +148,23 @@ struct Network {
   PlacedHead head;
   QuantizedNetwork quantized;
   std::vector<std::string> notes;
-  std::vector<std::string> restored;    // parameters, and values that were computed from one
-  bool separated = false;               // whether any that were merged are apart
-  std::vector<std::string> drawn = {};  // weights that initialization draws
+  std::vector<std::string> restored;  // parameters, and values that were computed from one
+  bool separated = false;             // whether any that were merged are apart
+  Fresh fresh = {};                   // what initialization makes of parameters that prepare added
 };
 
-// Adapters train, with what was added besides them and what the caller names.
-void add_adapters(ModelDef& model, const ValueTypes& types, Network& network,
-                  const std::vector<std::string>& fresh) {
-  AttachedAdapters attached = attach_adapters(model, *network.options.lora, types);
+// What was added trains besides what takes the place of the other parameters.
+void train_added(Network& network) {
   std::vector<std::string>& train = network.options.train;
-  for (const std::string& name : {network.head.weight, network.head.bias}) {
-    if (!name.empty()) train.push_back(name);
-  }
-  train.insert(train.end(), fresh.begin(), fresh.end());
-  train.insert(train.end(), attached.trained.begin(), attached.trained.end());
+  if (!network.head.bias.empty()) train.push_back(network.head.bias);
+  for (const auto& [name, rule] : network.fresh) train.push_back(name);
   network.options.init = WeightInit::keep;
-  network.drawn.insert(network.drawn.end(), attached.drawn.begin(), attached.drawn.end());
-  network.notes.push_back(cat("adapters of rank ", network.options.lora->rank, " beside ",
-                              attached.drawn.size(), " linear layers"));
+}
+
+void add_adapters(ModelDef& model, const ValueTypes& types, Network& network) {
+  AttachedAdapters attached = attach_adapters(model, network.options, types);
+  network.fresh.merge(attached.rules);
+  network.notes.push_back(std::move(attached.note));
 }
 
 Separation separation_of(const PrepareOptions& options) {
@@ -179,7 +194,8 @@ void repair_export(ModelDef& model, const PrepareOptions& asked, Network& networ
 // head, in inference mode.
 Network adapt_network(ModelDef& model, const PrepareOptions& asked, const ValueTypes& types,
                       const std::vector<std::string>& fresh) {
-  Network network{asked, {}, {}, {}, {}, false, fresh};
+  Network network{asked, {}, {}, {}, {}, false};
+  for (const std::string& name : fresh) network.fresh.emplace(name, DrawnByUse{});
   const auto is_linear_model = [](const NodeDef& node) {
     return one_of(node.op, {"LinearRegressor", "LinearClassifier"});
   };
@@ -190,7 +206,7 @@ Network adapt_network(ModelDef& model, const PrepareOptions& asked, const ValueT
   if (asked.head) {
     network.head = put_head(model, asked, types);
     network.options.output = network.head.output;
-    network.drawn.push_back(network.head.weight);
+    network.fresh.emplace(network.head.weight, DrawnByUse{});
     for (const std::string& name : network.head.constants) {
       network.options.freeze.push_back(name);
     }
@@ -199,7 +215,8 @@ Network adapt_network(ModelDef& model, const PrepareOptions& asked, const ValueT
   repair_export(model, asked, network);
   check_stop();
   set_inference_mode(model.graph);
-  if (asked.lora) add_adapters(model, types, network, fresh);
+  if (has_adapters(asked)) add_adapters(model, types, network);
+  if (!ways_of(asked).empty()) train_added(network);
   if (asked.qat) network.quantized = insert_quantization(model, *asked.qat);
   return network;
 }
@@ -222,7 +239,7 @@ WrittenAlgorithm write_algorithm(ModelDef& model, TrainingInfoDef& info, Names& 
                                  const LossInputs& inputs, const ParameterChoice& parameters,
                                  const PrepareOptions& options, const ValueTypes& types,
                                  const ModelDef* loss_model, const OptimizerStart& start,
-                                 const QuantizedNetwork& quantized) {
+                                 const QuantizedNetwork& quantized, const TypesOf& types_of) {
   GraphDef& algorithm = info.algorithm.emplace();
   algorithm.name = names.fresh("training");
   GraphWriter writer(algorithm, names, imported(model, ""));
@@ -239,8 +256,13 @@ WrittenAlgorithm write_algorithm(ModelDef& model, TrainingInfoDef& info, Names& 
   written.scale = choose_loss_scale(options.loss_scale, model.graph, types, inputs.values(),
                                     parameters.trained);
   LossScaler scaler(writer, written.scale.scale, info.update_binding);
-  written.updates = write_updates(writer, model.graph, written.loss, parameters.trained, options,
-                                  scaler, info.update_binding, start);
+  if (options.privacy && scaler.is_active()) {
+    fail(ErrorCode::unsupported,
+         "training with privacy does not scale the loss, which float16 "
+         "values need");
+  }
+  written.updates = write_updates(writer, model, written.loss, {&values, &types_of},
+                                  parameters.trained, options, scaler, info.update_binding, start);
   keep_statistics(scaler, model.graph, statistics, statistic_outputs);
   algorithm.outputs.insert(algorithm.outputs.end(), statistic_outputs.begin(),
                            statistic_outputs.end());
@@ -300,15 +322,17 @@ PrepareReport report_of(const WrittenAlgorithm& written, const ParameterChoice& 
 }
 
 // The patterns that select adapters are not the caller's.
-void explain_adapters(PrepareReport& report, const PrepareOptions& asked,
-                      const std::vector<std::string>& added) {
+void explain_adapters(PrepareReport& report, const PrepareOptions& asked, const Fresh& added) {
   for (ParameterInfo& one : report.parameters) {
     const auto is_named = [&](const std::string& pattern) {
       return matches_glob(pattern, one.name);
     };
     const bool is_asked = std::any_of(asked.train.begin(), asked.train.end(), is_named);
-    const bool is_added = std::find(added.begin(), added.end(), one.name) != added.end();
-    if (one.trained && !is_asked) one.reason = is_added ? "added, drawn" : "added";
+    const auto rule = added.find(one.name);
+    const bool is_drawn =
+        rule != added.end() && (std::holds_alternative<DrawnByUse>(rule->second) ||
+                                std::holds_alternative<DrawnNormal>(rule->second));
+    if (one.trained && !is_asked) one.reason = is_drawn ? "added, drawn" : "added";
     if (one.reason == "matches no train pattern") one.reason = "adapters train in its place";
   }
 }
@@ -330,8 +354,9 @@ void record_training(ModelDef& model, const LossInputs& inputs, WrittenAlgorithm
 
 PrepareReport prepare(ModelDef& given, const PrepareOptions& asked, const ValueTypes& given_types,
                       const ModelDef* loss_model, const OptimizerStart& start,
-                      const std::vector<std::string>& fresh) {
+                      const std::vector<std::string>& fresh, const TypesOf& types_of) {
   check_loss_options(asked);
+  check_privacy(asked);
   check_update_settings(asked);
   check_model(given, imported(given, ""));
   check_quantization(asked);
@@ -341,7 +366,7 @@ PrepareReport prepare(ModelDef& given, const PrepareOptions& asked, const ValueT
   }
   if (asked.quantize_frozen) check_frozen_format(*asked.quantize_frozen, imported(given, ""));
   ModelDef model = given;
-  const auto [options, head, quantized, notes, restored, separated, drawn] =
+  const auto [options, head, quantized, notes, restored, separated, added] =
       adapt_network(model, asked, given_types, fresh);
   const ValueTypes types = without(given_types, head.values);
   Names names(model);
@@ -356,13 +381,12 @@ PrepareReport prepare(ModelDef& given, const PrepareOptions& asked, const ValueT
   check_stop();
   TrainingInfoDef info;
   WrittenAlgorithm written = write_algorithm(model, info, names, inputs, parameters, options, types,
-                                             loss_model, start, quantized);
-  const Fresh new_weights(drawn.begin(), drawn.end());
+                                             loss_model, start, quantized, types_of);
   const ChosenInit init =
-      write_initial_values(model, info, names, parameters, written.updates.optimizer.masters,
-                           new_weights, options.init, quantized);
+      write_initial_values(model, info, names, parameters, written.updates.optimizer.masters, added,
+                           options.init, quantized);
   PrepareReport report = report_of(written, parameters, inputs.prediction, head, init, options);
-  if (options.lora) explain_adapters(report, asked, drawn);
+  if (has_adapters(asked)) explain_adapters(report, asked, added);
   report.quantized_layers = quantized.layers;
   if (options.quantize_frozen) {
     report.quantized = quantize_frozen(model, report.trained, *options.quantize_frozen);

@@ -1,8 +1,10 @@
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 #include <ondine/build.h>
 #include <ondine/data_record.h>
 #include <ondine/finetune.h>
+#include <ondine/layers.h>
 
 #include "tests/support/random_tensor.h"
 #include "tests/support/temporary_folder.h"
@@ -191,6 +193,35 @@ TEST_CASE(
   options.prepare.rate_groups.push_back({"w1", 0.5F});
   CHECK_THAT(joined(finetune(linear(2, 2, true), folder / "flowers.csv", options).assumed),
              !Contains(told));
+}
+
+TEST_CASE("factors, biases and layers by number are tuned as prepare does") {
+  const TemporaryFolder folder;
+  write_classes(folder / "flowers.csv", 90, {"rose", "lily"});
+  FinetuneOptions options = brief();
+  options.output = folder / "first.onnx";
+  finetune({}, folder / "flowers.csv", options);
+  const Model first = Model::load(folder / "first.onnx");
+  options.output.clear();
+  const auto trained = [&](const PrepareOptions& prepare) {
+    options.prepare = prepare;
+    return finetune(first, folder / "flowers.csv", options).prepared.trained;
+  };
+  const auto all_end = [](const std::vector<std::string>& names, const std::string& end) {
+    return !names.empty() && std::all_of(names.begin(), names.end(), [&](const std::string& name) {
+      return name.find(end) != std::string::npos;
+    });
+  };
+  CHECK(all_end(trained({.ia3 = Ia3{{"*"}, {}}}), "ia3_l"));
+  CHECK(all_end(trained({.only_biases = true}), "bias"));
+  std::vector<std::string> numbers;
+  for (const Layer& layer : layers(first, {{{"features", {1, 2}}}, 0}).layers) {
+    if (layer.op == "Gemm" || layer.op == "MatMul") {
+      numbers.push_back("@" + std::to_string(layer.node.value()));
+    }
+  }
+  const Lora lora{.rank = 2, .targets = numbers};
+  CHECK(all_end(trained({.lora = lora}), "lora_"));
 }
 
 TEST_CASE("adapters are tuned beside frozen weights and merged in the file that is served") {

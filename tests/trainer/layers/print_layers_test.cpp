@@ -23,22 +23,26 @@ const std::string note =
 
 TEST_CASE("texts of layers are aligned to the left and numbers, in groups of three, to the right") {
   LayerReport report;
-  report.layers = {{"conv1", "Conv", "tensor(float)[1, 8]", 1234567, 0, false, 999, 1000},
+  report.layers = {{"conv1", "Conv", "tensor(float)[1, 8]", 1234567, 0, false, 999, 1000, 12},
                    {"b", "Gemm", "tensor(float)[1]", 12, 100000, true, {}, 0}};
   report.trained_parameters = 1234567;
   report.frozen_parameters = 100000;
   report.multiply_adds = 999;
   report.inference = memory(1000, 20, 3);
-  CHECK(to_string(report) ==
-        "layer  operator  output                 trained    frozen  multiply-adds  output bytes\n"
-        "conv1  Conv      tensor(float)[1, 8]  1 234 567         0            999         1 000\n"
-        "b      Gemm      tensor(float)[1]           12*  100 000*              ?             ?\n"
-        "\nparameters: 1 334 567 (trained 1 234 567, frozen 100 000)\n"
-        "multiply-adds: 999\n"
-        "bytes of inference: 1 023 (values 1 000, constants 20, state 3)\n" +
-            note +
-            "* shares a parameter with an earlier layer; totals count it once\n"
-            "? depends on the data; counted as 0 in the total\n");
+  CHECK(
+      to_string(report) ==
+      "node  layer  operator  output                 trained    frozen  multiply-adds  output "
+      "bytes\n"
+      "12    conv1  Conv      tensor(float)[1, 8]  1 234 567         0            999         1 "
+      "000\n"
+      "      b      Gemm      tensor(float)[1]           12*  100 000*              ?             "
+      "?\n"
+      "\nparameters: 1 334 567 (trained 1 234 567, frozen 100 000)\n"
+      "multiply-adds: 999\n"
+      "bytes of inference: 1 023 (values 1 000, constants 20, state 3)\n" +
+          note +
+          "* shares a parameter with an earlier layer; totals count it once\n"
+          "? depends on the data; counted as 0 in the total\n");
 }
 
 TEST_CASE("what does not occur is not explained, and a step has memory of its own") {
@@ -47,8 +51,8 @@ TEST_CASE("what does not occur is not explained, and a step has memory of its ow
   report.inference = memory(1, 2, 3);
   report.step = memory(4, 5, 6);
   CHECK(to_string(report) ==
-        "layer  operator  output  trained  frozen  multiply-adds  output bytes\n"
-        "l      Relu      t             0       0              0             4\n"
+        "node  layer  operator  output  trained  frozen  multiply-adds  output bytes\n"
+        "      l      Relu      t             0       0              0             4\n"
         "\nparameters: 0 (trained 0, frozen 0)\n"
         "multiply-adds: 0\n"
         "bytes of inference: 6 (values 1, constants 2, state 3)\n"

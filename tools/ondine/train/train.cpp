@@ -1,6 +1,7 @@
 #include <ondine/error.h>
 
 #include "ondine/command.h"
+#include "ondine/train/ranks.h"
 #include "ondine/train/seeds.h"
 #include "ondine/train/train_run.h"
 
@@ -19,6 +20,18 @@ void take_metrics_file(TrainOptions& options) {
   if (!options.metrics_file.empty()) files.push_back(options.metrics_file);
   if (files.size() > 1) throw WrongUsage("--metrics and --metrics-file name two files");
   if (!files.empty()) options.metrics_file = files[0];
+}
+
+void use_ranks(const std::shared_ptr<Communicator>& ranks, TrainOptions& options) {
+  if (options.dry_run || options.seeds > 1) {
+    throw WrongUsage(std::string(options.dry_run ? "--dry-run" : "--seeds") +
+                     " is for one process: leave out mpirun");
+  }
+  options.communicator = ranks;
+  if (ranks->rank() == 0) return;
+  options.output.clear();
+  options.metrics_file.clear();
+  options.quiet = true;
 }
 
 void add_start(Command command, TrainOptions& options) {
@@ -54,9 +67,12 @@ int run(TrainOptions options) {
     throw WrongUsage("--validation-data needs --data");
   }
   note_precision(options.load);
-  if (options.seeds > 1) return train_seeds(options, options.seeds);
-  TrainRun run(options);
-  return options.dry_run ? run.dry_run() : run.run();
+  return run_on_ranks([&](const std::shared_ptr<Communicator>& ranks) {
+    if (ranks) use_ranks(ranks, options);
+    if (options.seeds > 1) return train_seeds(options, options.seeds);
+    TrainRun run(options);
+    return options.dry_run ? run.dry_run() : run.run();
+  });
 }
 
 }  // namespace

@@ -80,6 +80,7 @@ void TrainRun::read_options() {
   TrainerOptions& trainer = options_.trainer;
   trainer = trainer_options(options_.values, named, OptionSpelling::dashes);
   trainer.seed = options_.load.seed;
+  trainer.communicator = options_.communicator;
   trainer.resume =
       trainer.resume || (trainer.resume_if_exists && has_checkpoint(trainer.checkpoint));
   // Without data a step is one draw of the model's own.
@@ -136,6 +137,7 @@ void TrainRun::start() {
   }
   if (options_.dry_run) return;
   keep_job();
+  print_ranks();
   trainer_.on_step([this](const StepReport& step) {
     rows_ = step.epoch_rows;
     std::string status = text_of(step.mean);
@@ -149,8 +151,16 @@ void TrainRun::start() {
   trainer_.on_epoch([this](const EpochReport& epoch) { on_epoch(epoch); });
 }
 
+void TrainRun::print_ranks() {
+  if (!options_.communicator) return;
+  const std::size_t size = options_.communicator->size();
+  progress_.line(std::to_string(size) + (size == 1 ? " rank" : " ranks") + " (" +
+                 options_.communicator->describe() + ")");
+}
+
 void TrainRun::keep_job() const {
   if (options_.trainer.checkpoint.empty()) return;
+  if (options_.communicator && options_.communicator->rank() != 0) return;
   const std::string text = options_.job_text();
   replace_file(options_.trainer.checkpoint.string() + ".toml",
                [&](std::ostream& out) { out << text; });

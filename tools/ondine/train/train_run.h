@@ -3,6 +3,7 @@
 
 #include <fstream>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -32,6 +33,7 @@ struct TrainOptions {
   std::function<std::string()> job_text;  // the options as a job file
   bool dry_run = false;
   bool quiet = false;
+  std::shared_ptr<Communicator> communicator;  // of mpirun
 };
 
 class TrainRun {
@@ -59,6 +61,7 @@ class TrainRun {
   void require_no_data() const;
   void load_data();
   void start();
+  void print_ranks();
   void on_epoch(const EpochReport& report);
   FitReport fit();
   void write_result();

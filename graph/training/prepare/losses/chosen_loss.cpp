@@ -32,6 +32,11 @@ LossValues write_chosen_loss(GraphWriter& writer, ModelDef& model, const LossInp
     prediction.dtype = DType::float32;
     prediction.value = writer.cast(prediction.value, prediction.dtype, "loss.float");
   }
+  if (options.privacy) {
+    PrepareOptions counted = options;
+    counted.row_weights = true;
+    return write_loss(writer, prediction, counted);
+  }
   return write_loss(writer, prediction, options);
 }
 

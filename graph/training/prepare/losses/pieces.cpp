@@ -32,7 +32,9 @@ std::string mean(GraphWriter& writer, const PrepareOptions& options, const std::
   return mean(writer, weigh_rows(writer, options, value, dtype), hint);
 }
 
-std::string weights_name(const PrepareOptions& options) { return options.label + "_weights"; }
+std::string weights_name(const PrepareOptions& options) {
+  return options.label + (options.privacy ? "_counted" : "_weights");
+}
 
 std::string weigh_rows(GraphWriter& writer, const PrepareOptions& options, const std::string& value,
                        DType dtype) {

@@ -29,7 +29,7 @@ Tensor class_weight_tensor(const std::vector<float>& weights, DType dtype);
 std::string write_class_weights(GraphWriter& writer, const Prediction& prediction,
                                 const PrepareOptions& options, DType dtype);
 
-// PrepareOptions::row_weights: the input that has them.
+// PrepareOptions::row_weights: the input that has them; with privacy, the one that counts rows.
 std::string weights_name(const PrepareOptions& options);
 // Values whose first axis counts rows, as [rows, values of a row] times the weights of the rows;
 // the values themselves where rows count alike.

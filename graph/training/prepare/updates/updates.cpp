@@ -1,7 +1,9 @@
 #include "graph/training/prepare/updates/updates.h"
 
 #include "core/message.h"
+#include "graph/record/privacy_text.h"
 #include "graph/record/training_entries.h"
+#include "graph/training/prepare/losses/pieces.h"
 #include "graph/training/prepare/updates/accumulation.h"
 #include "graph/training/prepare/updates/gradients.h"
 #include "graph/training/prepare/updates/schedule.h"
@@ -49,20 +51,23 @@ std::string lines_of(const std::vector<std::string>& names) {
 
 }  // namespace
 
-Updates write_updates(GraphWriter& writer, const GraphDef& main, const LossValues& loss,
-                      const std::vector<const InitializerDef*>& trained,
+Updates write_updates(GraphWriter& writer, const ModelDef& model, const LossValues& loss,
+                      const LossSources& sources, const std::vector<const InitializerDef*>& trained,
                       const PrepareOptions& options, LossScaler& scaler, Properties& bindings,
                       const OptimizerStart& start) {
   if (options.accumulate) require_accumulation(trained, scaler);
   Updates result;
-  std::vector<std::string> gradients = write_gradients(writer, loss, trained, scaler);
+  std::vector<std::string> gradients =
+      options.privacy ? write_private_gradients(writer, model, loss, *sources.values, trained,
+                                                options, *sources.types_of)
+                      : write_gradients(writer, loss, trained, scaler);
   if (!options.accumulate) {
     result.optimizer =
         write_optimizer(writer, std::move(gradients), trained, options, scaler, bindings, start);
     return result;
   }
   BatchWeight batch{{}, loss.loss_weight, loss.dtype};
-  if (batch.labels.empty()) batch.counted = counted_value(writer.graph(), main);
+  if (batch.labels.empty()) batch.counted = counted_value(writer.graph(), model.graph);
   Accumulation sums = write_accumulation(writer, batch, gradients, trained, bindings);
   TrainingInfoDef& info = result.apply.emplace();
   GraphDef& algorithm = info.algorithm.emplace();
@@ -84,6 +89,10 @@ Properties update_properties(const Updates& updates, const std::vector<std::stri
   if (has_schedule(options)) {
     result.emplace_back(entry::schedule, describe(*options.schedule));
     result.emplace_back(entry::scheduled_rate, updates.optimizer.scheduled);
+  }
+  if (options.privacy) {
+    result.emplace_back(entry::privacy, to_text(*options.privacy));
+    result.emplace_back(entry::counted, weights_name(options));
   }
   if (options.average) {
     result.emplace_back(entry::averaged, lines_of(trained));

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "graph/training/prepare/loss.h"
+#include "graph/training/prepare/privacy/private_gradients.h"
 #include "graph/training/prepare/updates/optimizer.h"
 
 namespace ondine::graph {
@@ -16,10 +17,17 @@ struct Updates {
   std::vector<InitializerDef> state;     // to be added to the main graph
 };
 
+// What the loss reads, for gradients of single rows.
+struct LossSources {
+  const std::vector<std::string>* values = nullptr;
+  const TypesOf* types_of = nullptr;
+};
+
 // Writes the updates of `trained` after the loss. `bindings` are those of the writer's algorithm.
-// Throws Error(unsupported) for accumulated gradients of a scaled loss or of low precision.
-Updates write_updates(GraphWriter& writer, const GraphDef& main, const LossValues& loss,
-                      const std::vector<const InitializerDef*>& trained,
+// Throws Error(unsupported) for accumulated gradients of a scaled loss or of low precision, and
+// what write_private_gradients() throws.
+Updates write_updates(GraphWriter& writer, const ModelDef& model, const LossValues& loss,
+                      const LossSources& sources, const std::vector<const InitializerDef*>& trained,
                       const PrepareOptions& options, LossScaler& scaler, Properties& bindings,
                       const OptimizerStart& start);
 

@@ -1,0 +1,57 @@
+#include <ondine/import_hugging_face.h>
+#include <ondine/printable.h>
+
+#include <iostream>
+#include <memory>
+
+#include "ondine/command.h"
+#include "ondine/common.h"
+
+namespace ondine::cli {
+namespace {
+
+struct Options {
+  std::string folder;
+  std::string output;
+  ImportHuggingFaceOptions import;
+};
+
+int run(const Options& options) {
+  const ImportHuggingFaceReport report =
+      import_hugging_face(options.folder, options.output, options.import);
+  for (const std::string& note : report.notes) std::cerr << "note: " << printable(note) << '\n';
+  std::cout << options.output << ": " << printable(report.architecture) << ", " << report.parameters
+            << " parameters\n  inputs   ";
+  for (const std::string& name : report.inputs) std::cout << "  " << printable(name);
+  std::cout << "\n  outputs  ";
+  for (const std::string& name : report.outputs) std::cout << "  " << printable(name);
+  std::cout << "\n  tokenizer  " << (report.has_tokenizer ? "tokenizer.json" : "none")
+            << (report.has_chat_template ? ", with a chat template" : "") << '\n';
+  return 0;
+}
+
+}  // namespace
+
+void add_import_hf(Parser& parser) {
+  auto options = std::make_shared<Options>();
+  Command command =
+      parser.add("import-hf", "Turn a folder of Hugging Face into a model",
+                 "  ondine import-hf SmolLM2-135M -o net.onnx\n"
+                 "  ondine import-hf SmolLM2-135M -o decoder.onnx --cache\n"
+                 "  ondine import-hf distilbert-base-uncased -o encoder.onnx --ids-only\n");
+  command
+      .option("FOLDER", &options->folder,
+              "Folder with config.json, model.safetensors or its parts, and tokenizer.json")
+      .required();
+  command.option("-o,--output", &options->output, "Inference model to write").required();
+  command.option("--cache", &options->import.cache,
+                 "The decoder takes and gives keys and values of earlier tokens, for generate");
+  command.option(
+      "--ids-only", &options->import.ids_only,
+      "The encoder takes ids alone, as data of texts have them: padding is not seen, and "
+      "all tokens have the first type");
+  add_external_data(command, options->import.external_data_from);
+  command.runs([options] { return run(*options); });
+}
+
+}  // namespace ondine::cli

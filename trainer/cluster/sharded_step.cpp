@@ -1,0 +1,220 @@
+#include "trainer/cluster/sharded_step.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/float_formats.h"
+#include "core/message.h"
+#include "core/out_of_memory.h"
+#include "graph/training/prepare/writer.h"
+
+namespace ondine::cluster {
+namespace {
+
+constexpr const char* what = "take a training step in micro-shards";
+
+bool is_half(DType dtype) { return dtype == DType::float16 || dtype == DType::bfloat16; }
+
+template <class From, class To, class Convert>
+void scale(const Tensor& from, To weight, To* to, Convert convert) {
+  for (const From value : from.values<From>()) *to++ = convert(value) * weight;
+}
+
+template <class T>
+bool all_finite(const T* values, std::size_t count) {
+  return std::all_of(values, values + count, [](T value) { return std::isfinite(value); });
+}
+
+bool has(std::span<const NamedValue> values, const std::string& name) {
+  return std::any_of(values.begin(), values.end(),
+                     [&](const NamedValue& one) { return one.first == name; });
+}
+
+// What the part of a step reads of its feeds, and of the step's present defaults, such as a
+// learning rate.
+NamedValues read_by(const trainer::Function& part, const trainer::Function& step,
+                    std::span<const NamedValue> feeds) {
+  NamedValues result;
+  for (const NamedValue& feed : feeds) {
+    const auto& names = part.input_names;
+    if (std::find(names.begin(), names.end(), feed.first) != names.end()) result.push_back(feed);
+  }
+  for (std::size_t i = 0; i < part.inputs.size(); ++i) {
+    const std::string& name = part.input_names[i];
+    if (!part.inputs[i].declared || !part.inputs[i].fallback->defined() || has(result, name)) {
+      continue;
+    }
+    const auto at = std::find(step.input_names.begin(), step.input_names.end(), name);
+    if (at == step.input_names.end()) continue;
+    const auto index = static_cast<std::size_t>(at - step.input_names.begin());
+    result.emplace_back(name, *step.inputs[index].fallback);
+  }
+  return result;
+}
+
+const graph::Type& type_of(const trainer::Function& function, const std::string& output) {
+  const auto found =
+      std::find_if(function.outputs.begin(), function.outputs.end(),
+                   [&](const trainer::NamedOutput& one) { return one.name == output; });
+  return (*function.graph)[found->value].type;
+}
+
+}  // namespace
+
+ShardedStep::ShardedStep(Model& model, std::size_t algorithm, std::span<const std::string> rows,
+                         std::span<const std::string> fetched)
+    : model_(&model), algorithm_(algorithm) {
+  guard_memory(what, [&] {
+    auto& impl = ModelAccess::impl(model);
+    impl.require_algorithm(algorithm);
+    graph::CutStep cut = graph::cut_step(impl.def, algorithm, rows, fetched);
+    rows_ = trainer::assemble_part(cut.rows, {}, impl.functions, impl.variables(), impl.options);
+    for (const graph::CutValue& value : cut.values) place(value, type_of(rows_, value.name));
+    counts_ = cut.counts;
+    losses_ = cut.losses;
+    numbers_ = losses_;
+    for (const graph::CutValue& value : cut.values) {
+      if (value.kind == graph::CutKind::number) numbers_.push_back(value.name);
+    }
+    names_ = cut.rows.default_outputs;
+    for (const std::string& loss : losses_) {
+      if (std::find(names_.begin(), names_.end(), loss) == names_.end()) names_.push_back(loss);
+    }
+    handles_infinities_ = cut.handles_infinities;
+    set_types(cut.update.model.graph);
+    update_ = trainer::assemble_part(cut.update, impl.def.training[algorithm].update_binding,
+                                     impl.functions, impl.variables(), impl.options);
+  });
+}
+
+void ShardedStep::place(const graph::CutValue& value, const graph::Type& type) {
+  const char* const needed = "; micro-shards are averaged, which needs floating point numbers ";
+  const auto refuse = [&](const std::string& why, const char* which) {
+    fail(ErrorCode::unsupported, "the update needs ", quoted(value.name), " of the rows, ", why,
+         needed, which);
+  };
+  if (!type.is_tensor() ||
+      (type.dtype != DType::float32 && type.dtype != DType::float64 && !is_half(type.dtype))) {
+    refuse("a " + graph::to_string(type), "of at most 64 bits");
+  }
+  const auto shape = type.shape();
+  if (!shape) refuse("whose shape depends on them", "of a fixed shape");
+  if (value.kind == graph::CutKind::number && shape->size() != 1) {
+    refuse("which has shape " + shape->to_string(),
+           "that are derivatives, take the place of a state variable or have one element");
+  }
+  std::size_t& count = type.dtype == DType::float64 ? doubles_ : floats_;
+  places_.push_back({value, type.dtype, *shape, count});
+  count += static_cast<std::size_t>(shape->size());
+}
+
+void ShardedStep::set_types(graph::GraphDef& update) const {
+  for (graph::ValueDef& input : update.inputs) {
+    const auto found = std::find_if(places_.begin(), places_.end(), [&](const Place& place) {
+      return place.value.name == input.name;
+    });
+    if (found == places_.end()) continue;
+    input.type = graph::tensor_type(found->dtype, graph::to_dim_defs(found->shape));
+  }
+}
+
+Numbers ShardedStep::zeros() const {
+  return {std::vector<float>(floats_), std::vector<double>(doubles_)};
+}
+
+void ShardedStep::compute(std::span<const NamedValue> feeds, std::uint64_t shard, double weight,
+                          Numbers& to) const {
+  guard_memory(what, [&] {
+    auto& impl = ModelAccess::impl(*model_);
+    const auto scope = impl.use(trainer::Use::read, what);
+    const NamedValues read = read_by(rows_, impl.require_algorithm(algorithm_).step, feeds);
+    impl.run_rows(rows_, read, names_, numbers_, shard,
+                  [&](std::size_t result, const Tensor& value) {
+                    require_one_loss(names_[result], value);
+                    if (result < places_.size()) take(places_[result], value, weight, to);
+                  });
+  });
+}
+
+// A derivative of several elements is that of their sum.
+void ShardedStep::require_one_loss(const std::string& name, const Tensor& value) const {
+  if (value.size() == 1 || std::find(losses_.begin(), losses_.end(), name) == losses_.end()) return;
+  fail(ErrorCode::unsupported, "the loss ", quoted(name), " has shape ", value.shape(),
+       ", whose derivative is that of a sum: micro-shards are averaged, which needs a loss that is "
+       "a mean");
+}
+
+void ShardedStep::take(const Place& place, const Tensor& value, double weight, Numbers& to) {
+  if (value.dtype() != place.dtype || value.shape() != place.shape) {
+    fail(ErrorCode::mismatch, quoted(place.value.name), " has shape ", value.shape(), ", not ",
+         place.shape);
+  }
+  if (value.dtype() == DType::float64) {
+    scale<double>(value, weight, to.doubles.data() + place.first, [](double x) { return x; });
+    return;
+  }
+  float* const first = to.floats.data() + place.first;
+  const auto factor = static_cast<float>(weight);
+  const auto convert = [](auto x) { return to_float(x); };
+  if (value.dtype() == DType::float32) {
+    scale<float>(value, factor, first, [](float x) { return x; });
+  } else if (value.dtype() == DType::float16) {
+    scale<float16>(value, factor, first, convert);
+  } else {
+    scale<bfloat16>(value, factor, first, convert);
+  }
+}
+
+void ShardedStep::require_finite(const Numbers& means) const {
+  if (handles_infinities_) return;
+  for (const Place& place : places_) {
+    const auto count = static_cast<std::size_t>(place.shape.size());
+    const bool finite = place.dtype == DType::float64
+                            ? all_finite(means.doubles.data() + place.first, count)
+                            : all_finite(means.floats.data() + place.first, count);
+    if (finite) continue;
+    const std::string by =
+        place.value.x.empty() ? std::string() : cat(", the derivative by ", quoted(place.value.x));
+    fail(ErrorCode::not_finite, quoted(place.value.name), by,
+         ", has elements that are not finite after the sum over the micro-shards");
+  }
+}
+
+// Numbers of their own type stay where they are.
+Tensor ShardedStep::tensor_at(const Place& place, const Numbers& means) {
+  const float* const floats = means.floats.data() + place.first;
+  if (place.dtype == DType::float32) return Tensor::wrap(place.dtype, place.shape, floats);
+  if (place.dtype == DType::float64) {
+    return Tensor::wrap(place.dtype, place.shape, means.doubles.data() + place.first);
+  }
+  Tensor result(place.dtype, place.shape);
+  const auto round = [&](auto out, auto convert) {
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] = convert(floats[i]);
+  };
+  if (place.dtype == DType::float16) {
+    round(result.mutable_values<float16>(), [](float x) { return to_float16(x); });
+  } else {
+    round(result.mutable_values<bfloat16>(), [](float x) { return to_bfloat16(x); });
+  }
+  return result;
+}
+
+void ShardedStep::update(const Numbers& means, std::uint64_t rows,
+                         std::span<const NamedValue> feeds, std::span<NamedValue> results) const {
+  guard_memory(what, [&] {
+    auto& impl = ModelAccess::impl(*model_);
+    const auto scope = impl.use(trainer::Use::write, what);
+    NamedValues read = read_by(update_, impl.require_algorithm(algorithm_).step, feeds);
+    for (const Place& place : places_) {
+      read.emplace_back(place.value.name, tensor_at(place, means));
+    }
+    for (const graph::RowCount& count : counts_) {
+      Tensor number(DType::int64, count.shape);
+      number.mutable_values<std::int64_t>()[0] = static_cast<std::int64_t>(rows);
+      read.emplace_back(count.name, std::move(number));
+    }
+    impl.run_step(update_, read, algorithm_, results);
+  });
+}
+
+}  // namespace ondine::cluster

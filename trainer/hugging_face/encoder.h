@@ -1,0 +1,38 @@
+// The body of an encoder: tokens to hidden states.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "trainer/hugging_face/encoder_traits.h"
+#include "trainer/hugging_face/network.h"
+
+namespace ondine::hugging_face {
+
+class Encoder {
+ public:
+  // `prefix`: of its modules. Declares the inputs "input_ids", and unless `ids_only`
+  // "attention_mask" and, where there are types of tokens, "token_type_ids".
+  Encoder(Network& network, const EncoderTraits& traits, std::string prefix, bool ids_only);
+
+  // The hidden states of all tokens, [batch, sequence, width].
+  std::string write();
+  std::string table();  // of the words
+  std::string norm(const std::string& x, const std::string& module);
+  // A linear layer from the width to `to`.
+  std::string linear(const std::string& x, const std::string& module, std::int64_t to);
+  std::string active(const std::string& x);
+  std::string first_token(const std::string& x);
+
+ private:
+  std::string positions();
+  std::string embeddings();
+  std::string attend(const std::string& q, const std::string& k, const std::string& v);
+  std::string layer(const std::string& x, const std::string& module);
+
+  Network& n_;
+  const EncoderTraits& t_;
+  std::string prefix_, ids_, types_, mask_;
+};
+
+}  // namespace ondine::hugging_face

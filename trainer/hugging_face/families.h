@@ -1,0 +1,35 @@
+// The networks that can be written.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <ondine/limits.h>
+
+#include "trainer/hugging_face/config.h"
+#include "trainer/hugging_face/network.h"
+
+namespace ondine::hugging_face {
+
+struct WriteOptions {
+  std::string architecture;
+  bool cache = false;
+  bool ids_only = false;
+  const Limits* limits = nullptr;
+};
+
+// A family of architectures: writes a network, and knows tensors that files have besides.
+struct Family {
+  bool (*knows)(const std::string& architecture);
+  bool is_decoder;
+  void (*write)(Network& network, const Config& config, const WriteOptions& options);
+  // Whether the tensor is a buffer, or a part that the architecture has not.
+  bool (*is_left_out)(const Config& config, std::string_view tensor);
+};
+
+extern const Family rotary_decoders;
+extern const Family gpt2;
+extern const Family encoders;
+
+}  // namespace ondine::hugging_face
