@@ -17,6 +17,20 @@ std::string write_rows(GraphWriter& writer, const std::string& counted) {
   return writer.node("Gather", {shape, axis}, "rows");
 }
 
+// Labels are counted with one dim, since a scalar output would be taken for a metric.
+Shape shape_of_weight(const BatchWeight& batch) {
+  return batch.labels.empty() ? Shape{} : Shape{1};
+}
+
+// The weight so far as a scalar of float32.
+std::string write_number(GraphWriter& writer, const Accumulation& sums, const std::string& hint) {
+  const Tensor& weight = sums.state.front().value;
+  if (weight.shape().rank() == 0) return writer.cast(sums.weight, DType::float32, hint);
+  const std::string scalar =
+      writer.node("ReduceSum", {sums.weight}, hint, {{"keepdims", std::int64_t{0}}});
+  return writer.cast(scalar, DType::float32, hint);
+}
+
 class Accumulator {
  public:
   Accumulator(GraphWriter& writer, Accumulation& to, Properties& bindings)
@@ -25,12 +39,12 @@ class Accumulator {
   void count(const BatchWeight& batch) {
     const bool has_labels = !batch.labels.empty();
     const std::string hint = has_labels ? "accumulated.labels" : "accumulated.rows";
-    const Tensor zero(has_labels ? batch.dtype : DType::int64, Shape{});
+    const Tensor zero(has_labels ? batch.dtype : DType::int64, shape_of_weight(batch));
     to_->weight = add_state(hint, zero);
     const std::string added = has_labels ? batch.labels : write_rows(*writer_, batch.counted);
     update(to_->weight, writer_->node("Add", {to_->weight, added}, hint + ".next"), zero);
     weight_.name = writer_->cast(added, DType::float32, hint + ".number");
-    const std::string number = writer_->cast(to_->weight, DType::float32, "accumulated.number");
+    const std::string number = write_number(*writer_, *to_, "accumulated.number");
     const std::string none = writer_->scalar("accumulated.none", 0, DType::float32);
     const std::string some = writer_->node("Greater", {number, none}, "accumulated.some");
     is_first_ = writer_->node("Not", {some}, "accumulated.first");
@@ -100,9 +114,9 @@ Accumulation write_accumulation(GraphWriter& writer, const BatchWeight& batch,
 std::vector<std::string> write_means(GraphWriter& writer, const Accumulation& accumulation,
                                      const std::vector<const InitializerDef*>& trained,
                                      Properties& bindings) {
-  const Tensor zero(accumulation.state.front().value.dtype(), Shape{});
-  const std::string number =
-      writer.cast(accumulation.weight, DType::float32, "accumulated.divisor");
+  const Tensor& weight = accumulation.state.front().value;
+  const Tensor zero(weight.dtype(), weight.shape());
+  const std::string number = write_number(writer, accumulation, "accumulated.divisor");
   // Without any row or label the sums are zero.
   constexpr double smallest = double{std::numeric_limits<float>::min()};
   const std::string least = writer.scalar("accumulated.least", smallest, DType::float32);
