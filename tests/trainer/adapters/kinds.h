@@ -104,7 +104,7 @@ inline void check_gradients(const std::vector<std::byte>& network, const Prepare
   for (int i = 0; i < 2; ++i) model.train_step(feeds);
   const TemporaryFolder folder;
   model.export_training(folder / "train.onnx");
-  const GradientCheck check(folder / "train.onnx", GradcheckOptions{});
+  const ondine::GradientCheck check(folder / "train.onnx", GradcheckOptions{});
   REQUIRE(check.widened());
   NamedValues wide = feeds;
   if (wide[0].second.tensor().dtype() == DType::float32) {
