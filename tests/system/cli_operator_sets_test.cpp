@@ -105,7 +105,7 @@ TEST_CASE("commands without --operator-set load no model") {
     if (line.find("| --operator-set FILE") != std::string::npos) with_sets.insert(command);
   }
   for (const std::string& one : with_sets) commands.erase(one);
-  CHECK(commands == std::set<std::string>{"completion", "man", "new", "options"});
+  CHECK(commands == std::set<std::string>{"completion", "import-hf", "man", "new", "options"});
 }
 
 TEST_CASE("check reads operator sets and prints every finding") {

@@ -46,6 +46,7 @@ std::set<std::size_t> widths(const std::string& text) {
 TEST_CASE("a report on layers has a table, totals and what its marks mean") {
   LayerReport report;
   Layer layer;
+  layer.node = 4;
   layer.name = "conv";
   layer.op = "Conv";
   layer.type = "tensor(float)[1, 8]";
@@ -58,8 +59,8 @@ TEST_CASE("a report on layers has a table, totals and what its marks mean") {
   report.multiply_adds = 1000;
   report.inference = {.arena_bytes = 1, .constant_bytes = 20, .state_bytes = 300};
   const std::string head =
-      "layer operator output trained frozen multiply-adds output bytes\n"
-      "conv Conv tensor(float)[1, 8] 1 234 567 0 999 1 000\n";
+      "node layer operator output trained frozen multiply-adds output bytes\n"
+      "4 conv Conv tensor(float)[1, 8] 1 234 567 0 999 1 000\n";
   const std::string totals =
       "\nparameters: 1 235 000 (trained 1 234 567, frozen 433)\nmultiply-adds: 1 000\n"
       "bytes of inference: 321 (values 1, constants 20, state 300)\n";
@@ -69,6 +70,7 @@ TEST_CASE("a report on layers has a table, totals and what its marks mean") {
   CHECK(squeezed(to_string(report)) == head + totals + note);
   CHECK(widths(to_string(report)).size() == 1);
   report.step = PlanInfo{.arena_bytes = 4000, .constant_bytes = 0, .state_bytes = 5};
+  layer.node = 12;
   layer.name = "next";
   layer.trained_parameters = 0;
   layer.frozen_parameters = 433;
@@ -77,7 +79,7 @@ TEST_CASE("a report on layers has a table, totals and what its marks mean") {
   layer.output_bytes = 0;
   report.layers.push_back(layer);
   CHECK(squeezed(to_string(report)) ==
-        head + "next Conv tensor(float)[1, 8] 0* 433* ? ?\n" + totals +
+        head + "12 next Conv tensor(float)[1, 8] 0* 433* ? ?\n" + totals +
             "bytes of a training step: 4 005 (values 4 000, constants 0, state 5)\n" + note +
             "* shares a parameter with an earlier layer; totals count it once\n"
             "? depends on the data; counted as 0 in the total\n");
