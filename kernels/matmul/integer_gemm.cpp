@@ -18,8 +18,10 @@ template <class U, class T>
 MatrixView<U> view(const T* data, std::int64_t rows, std::int64_t cols, bool trans) {
   using Strides = Eigen::Stride<Eigen::Dynamic, Eigen::Dynamic>;
   // Column-major maps: the outer stride is that between columns.
-  const Strides strides = trans ? Strides(rows, 1) : Strides(1, cols);
-  return {reinterpret_cast<const U*>(data), rows, cols, strides};
+  const Strides strides = trans ? Strides(static_cast<Eigen::Index>(rows), 1)
+                                : Strides(1, static_cast<Eigen::Index>(cols));
+  return MatrixView<U>(reinterpret_cast<const U*>(data), static_cast<Eigen::Index>(rows),
+                       static_cast<Eigen::Index>(cols), strides);
 }
 
 }  // namespace
