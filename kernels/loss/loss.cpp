@@ -129,8 +129,10 @@ Val label_weights(const LabelVals& labels, Val weights, Val log_p) {
 Val weight_gradient(const NodeView& node, Val dloss, Val loss, Val log_p, Val labels, Val weights) {
   Builder& b = labels.builder();
   const LabelVals l = label_vals(node, labels);
-  const Val picked = graph::squeeze(
-      b.node("GatherElements", {log_p, graph::unsqueeze(l.classes, {1})}, {{"axis", 1L}}), {1});
+  const Val picked =
+      graph::squeeze(b.node("GatherElements", {log_p, graph::unsqueeze(l.classes, {1})},
+                            {{"axis", std::int64_t{1}}}),
+                     {1});
   Val each = -picked;
   if (loss_reduction(node) == Reduction::mean) {
     each = (each - loss) / graph::reduce_sum(label_weights(l, weights, log_p), {}, false);
@@ -140,7 +142,7 @@ Val weight_gradient(const NodeView& node, Val dloss, Val loss, Val log_p, Val la
   return b.node(
       "ScatterElements",
       {graph::zeros_like(weights), graph::reshape(l.classes, {-1}), graph::reshape(each, {-1})},
-      {{"axis", 0L}, {"reduction", std::string("add")}});
+      {{"axis", std::int64_t{0}}, {"reduction", std::string("add")}});
 }
 
 Attributes loss_attributes(const NodeView& node) {

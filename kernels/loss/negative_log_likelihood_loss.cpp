@@ -88,7 +88,8 @@ std::vector<Val> expand_grad(ExpandContext& context) {
   const Val zeros = graph::expand(graph::scalar_like(dloss, 0), context.x(3));
   return {context.builder().node(
       "ScatterElements",
-      {zeros, graph::unsqueeze(labels.classes, {1}), graph::unsqueeze(each, {1})}, {{"axis", 1L}})};
+      {zeros, graph::unsqueeze(labels.classes, {1}), graph::unsqueeze(each, {1})},
+      {{"axis", std::int64_t{1}}})};
 }
 
 }  // namespace

@@ -59,7 +59,8 @@ std::vector<Val> grad(GradContext& g) {
                                {dloss, g.x(1), g.x(2), graph::shape_of(log_p)}, loss_attributes(g),
                                ondine_domain);
       }
-      result[0] = b.node("LogSoftmaxGrad", {total, log_p}, {{"axis", 1L}}, ondine_domain);
+      result[0] =
+          b.node("LogSoftmaxGrad", {total, log_p}, {{"axis", std::int64_t{1}}}, ondine_domain);
     }
   }
   if (g.wants(2) && g.x(2) && dloss) {
@@ -144,7 +145,8 @@ std::vector<Val> expand_grad(ExpandContext& context) {
       b.node("NegativeLogLikelihoodLossGrad",
              {context.x(0), context.x(2), context.x(3), graph::shape_of(context.x(1))},
              loss_attributes(context), ondine_domain);
-  return {b.node("LogSoftmaxGrad", {dlog_p, context.x(1)}, {{"axis", 1L}}, ondine_domain)};
+  return {
+      b.node("LogSoftmaxGrad", {dlog_p, context.x(1)}, {{"axis", std::int64_t{1}}}, ondine_domain)};
 }
 
 }  // namespace

@@ -122,7 +122,8 @@ std::shared_ptr<std::vector<std::byte>> inflate_deflated(std::span<const std::by
   Inflater inflater(packed, -15);
   const auto unpacked = std::make_shared<std::vector<std::byte>>();
   // Room for a byte more shows the end without another piece.
-  unpacked->reserve(static_cast<std::size_t>(std::min(bytes + 1, 1024 * packed.size() + 64)));
+  unpacked->reserve(static_cast<std::size_t>(
+      std::min<std::uint64_t>(bytes + 1, std::uint64_t{1024} * packed.size() + 64)));
   while (unpacked->size() <= bytes && inflater.read(*unpacked, room_in(*unpacked))) {
   }
   if (unpacked->size() != bytes) {

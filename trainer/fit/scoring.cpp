@@ -175,8 +175,8 @@ void choose_metrics(const std::string& loss, const std::vector<std::string>& nam
 void count_classes(const Model& model, const DataRecord& record, const Dataset& data,
                    Scoring& scoring) {
   for (const std::string& name : scoring.metrics) metrics::require_no_scores(name, scoring.output);
-  scoring.class_count =
-      std::max<std::size_t>({record.classes.size(), record.class_count, data.classes().size()});
+  scoring.class_count = std::max<std::size_t>(
+      {record.classes.size(), static_cast<std::size_t>(record.class_count), data.classes().size()});
   for (const PortInfo& port : model.outputs()) {
     const bool has_scores = is_float(port.dtype) && port.dims && port.dims->size() == 2;
     if (has_scores && (*port.dims)[1] > 1) {
