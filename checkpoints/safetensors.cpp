@@ -80,7 +80,8 @@ void write_safetensors(const Safetensors& content, Sink& sink) {
   }
   const std::string text = write_safetensors_header(header);
   Length length{};
-  for (std::size_t i = 0; i < 8; ++i) length[i] = static_cast<std::byte>(text.size() >> (8 * i));
+  const std::uint64_t bytes = text.size();
+  for (std::size_t i = 0; i < 8; ++i) length[i] = static_cast<std::byte>(bytes >> (8 * i));
   sink.write(length);
   sink.write(bytes_of(text));
   for (const NamedTensor* tensor : order) write_elements(sink, tensor->value);

@@ -24,7 +24,7 @@ class PartWriter {
   void part(std::string_view bytes) {
     std::array<std::byte, 8> length{};
     for (std::size_t i = 0; i < length.size(); ++i) {
-      length[i] = static_cast<std::byte>(bytes.size() >> (8 * i));
+      length[i] = static_cast<std::byte>(std::uint64_t{bytes.size()} >> (8 * i));
     }
     raw(length);
     raw(bytes_of(bytes));
