@@ -10,7 +10,11 @@ async function start(options) {
   // The name is a literal, so that bundlers find the file.
   const factory = (await import("./ondine-wasm.mjs")).default;
   const settings = {};
-  if (options.wasmBinary !== undefined) settings.wasmBinary = options.wasmBinary;
+  if (options.wasmBinary !== undefined) {
+    settings.wasmBinary = options.wasmBinary;
+    // Otherwise the place of a file that is not read is computed, which a blob has not.
+    settings.locateFile = (name) => name;
+  }
   if (options.wasmUrl !== undefined) settings.locateFile = () => String(options.wasmUrl);
   module = await factory(settings);
   module.FS.mkdir("/ondine");
