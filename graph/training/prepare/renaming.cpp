@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <set>
 
-#include "graph/training/prepare/names.h"
-
 namespace ondine::graph {
 namespace {
 
@@ -40,6 +38,20 @@ void rename_reads(NodeDef& node, const Renaming& names) {
       for (auto& subgraph : *many) rename_subgraph(subgraph, names);
     }
   }
+}
+
+NodeDef renamed_copy(const NodeDef& node, const std::string& prefix, Names& fresh,
+                     Renaming& names) {
+  NodeDef copy = node;
+  if (!copy.name.empty()) copy.name = fresh.fresh(prefix + copy.name);
+  rename_reads(copy, names);
+  for (std::string& output : copy.outputs) {
+    if (output.empty()) continue;
+    const std::string name = fresh.fresh(prefix + output);
+    names[output] = name;
+    output = name;
+  }
+  return copy;
 }
 
 }  // namespace ondine::graph

@@ -149,15 +149,7 @@ class TrainingCopy {
       return;
     }
     if (is_observed(original)) write_scale(original);
-    NodeDef node = original;
-    if (!node.name.empty()) node.name = writer_->names().fresh("train." + node.name);
-    rename_reads(node, renamed_);
-    for (std::string& output : node.outputs) {
-      if (output.empty()) continue;
-      const std::string copy = writer_->names().fresh("train." + output);
-      renamed_[output] = copy;
-      output = copy;
-    }
+    NodeDef node = renamed_copy(original, "train.", writer_->names(), renamed_);
     if (is_standard(node, "Dropout")) set_dropout(node);
     if (trains(original) && is_standard(node, "BatchNormalization")) set_batch_norm(node);
     writer_->graph().nodes.push_back(std::move(node));

@@ -188,16 +188,7 @@ class PrivateGradients {
   }
 
   void copy(const NodeDef& original) {
-    NodeDef node = original;
-    if (!node.name.empty()) node.name = writer_->names().fresh("private." + node.name);
-    rename_reads(node, renamed_);
-    for (std::string& output : node.outputs) {
-      if (output.empty()) continue;
-      const std::string name = writer_->names().fresh("private." + output);
-      renamed_[output] = name;
-      output = name;
-    }
-    append(original, std::move(node));
+    append(original, renamed_copy(original, "private.", writer_->names(), renamed_));
   }
 
   void append(const NodeDef& original, NodeDef node) {
