@@ -75,8 +75,11 @@ class Chat {
 
   void answer_lines() {
     const bool asks = !is_quiet_ && isatty(STDIN_FILENO) != 0;
-    std::string line;
-    while (asks && std::cerr << "> " << std::flush, std::getline(std::cin, line)) {
+    const auto next = [&](std::string& line) {
+      if (asks) std::cerr << "> " << std::flush;
+      return static_cast<bool>(std::getline(std::cin, line));
+    };
+    for (std::string line; next(line);) {
       if (!line.empty()) answer(line);
     }
   }
