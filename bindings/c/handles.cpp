@@ -31,6 +31,8 @@ const char* name_of(Kind kind) noexcept {
       return "cancel flag";
     case Kind::federated_worker:
       return "worker of a federation";
+    case Kind::generator:
+      return "generator";
   }
   return "object";
 }

@@ -18,6 +18,7 @@ enum class Kind : std::uint8_t {
   trainer,
   cancel,
   federated_worker,
+  generator,
 };
 
 // A handle that is reserved before there is something to name, so that nothing can fail afterwards.

@@ -176,6 +176,32 @@ Json evaluated(const Evaluation& evaluation) {
   return result;
 }
 
+const char* name_of(AdapterKind kind) {
+  switch (kind) {
+    case AdapterKind::ia3:
+      return "ia3";
+    case AdapterKind::prompt:
+      return "prompt";
+    case AdapterKind::lora:
+      break;
+  }
+  return "lora";
+}
+
+Json adapter(const AdapterInfo& info) {
+  Json result{{"kind", name_of(info.kind)},
+              {"module", info.module},
+              {"weight", info.weight},
+              {"scale", number(info.scale)}};
+  for (const auto& [name, state] :
+       {std::pair("a", &info.a), std::pair("b", &info.b), std::pair("magnitude", &info.magnitude),
+        std::pair("factor", &info.factor), std::pair("prompt", &info.prompt)}) {
+    if (!state->empty()) result[name] = *state;
+  }
+  if (!info.factor.empty()) result["of_inputs"] = info.of_inputs;
+  return result;
+}
+
 }  // namespace
 
 std::string model_json(const Model& model) {
@@ -208,6 +234,16 @@ std::string model_json(const Model& model) {
 }
 
 std::string prepare_json(const PrepareReport& report) { return text_of(prepared(report)); }
+
+std::string artifacts_json(const ImportOrtReport& report) {
+  return text_of({{"prepared", prepared(report.prepared)},
+                  {"optimizer", report.optimizer},
+                  {"learning_rate", number(double{report.learning_rate})},
+                  {"step", report.step},
+                  {"outputs", report.outputs},
+                  {"labels", report.labels},
+                  {"notes", report.notes}});
+}
 
 std::string restore_json(const RestoreReport& report) {
   Json properties = Json::object();
@@ -288,6 +324,33 @@ std::string finetune_json(const FinetuneReport& report) {
                   {"refit_rows", report.refit_rows},
                   {"metric", report.metric},
                   {"output", report.output.string()}});
+}
+
+std::string adapters_json(const std::vector<AdapterInfo>& adapters) {
+  Json result = Json::array();
+  for (const AdapterInfo& one : adapters) result.push_back(adapter(one));
+  return text_of(result);
+}
+
+std::string generate_json(const GenerateReport& report) {
+  return text_of({{"text", report.text},
+                  {"tokens", report.tokens},
+                  {"prompt_tokens", report.prompt_tokens},
+                  {"prefill_seconds", number(report.prefill_seconds)},
+                  {"decode_seconds", number(report.decode_seconds)},
+                  {"end", to_string(report.end)},
+                  {"cache", to_string(report.cache)}});
+}
+
+std::string import_json(const ImportHuggingFaceReport& report) {
+  return text_of({{"architecture", report.architecture},
+                  {"parameters", report.parameters},
+                  {"weight_bytes", report.weight_bytes},
+                  {"inputs", report.inputs},
+                  {"outputs", report.outputs},
+                  {"has_tokenizer", report.has_tokenizer},
+                  {"has_chat_template", report.has_chat_template},
+                  {"notes", report.notes}});
 }
 
 std::string federated_json(const FederatedAnswer& answer) {

@@ -4,9 +4,13 @@
 #include <string>
 #include <vector>
 
+#include <ondine/adapters.h>
 #include <ondine/dataset.h>
 #include <ondine/federated_worker.h>
 #include <ondine/finetune.h>
+#include <ondine/generate.h>
+#include <ondine/import_hugging_face.h>
+#include <ondine/import_ort.h>
 #include <ondine/model.h>
 #include <ondine/prepare.h>
 #include <ondine/trainer.h>
@@ -16,6 +20,7 @@ namespace ondine::c {
 
 std::string model_json(const Model& model);
 std::string prepare_json(const PrepareReport& report);
+std::string artifacts_json(const ImportOrtReport& report);
 std::string restore_json(const RestoreReport& report);
 std::string weights_json(const WeightReport& report);
 std::string plan_json(const PlanInfo& plan);
@@ -27,6 +32,9 @@ std::string epoch_json(const EpochReport& report);
 std::string fit_json(const FitReport& report);
 std::string evaluation_json(const Evaluation& evaluation);
 std::string finetune_json(const FinetuneReport& report);
+std::string adapters_json(const std::vector<AdapterInfo>& adapters);
+std::string generate_json(const GenerateReport& report);
+std::string import_json(const ImportHuggingFaceReport& report);
 std::string federated_json(const FederatedAnswer& answer);
 
 }  // namespace ondine::c

@@ -111,6 +111,22 @@ ondine_error* ondine_prepare_model(const ondine_model* source, const ondine_opti
       [&]() -> const auto& { return (object = get(source))->model; }, given, load, model, report);
 }
 
+ondine_error* ondine_import_ort(const char* folder, const char* checkpoint,
+                                const char* const* labels, const ondine_option* load,
+                                ondine_model** model, char** report) {
+  return guard([&] {
+    require(model, "model");
+    ImportOrtOptions options;
+    if (checkpoint != nullptr) options.checkpoint = checkpoint;
+    options.labels = names_in(labels);
+    ImportOrtReport made;
+    New<ondine_model> handle(
+        import_ort(text_in(folder, "folder"), options, load_options(options_in(load)), &made));
+    give_text(report == nullptr ? std::string() : artifacts_json(made), report);
+    *model = handle.release();
+  });
+}
+
 ondine_error* ondine_model_clone(const ondine_model* model, ondine_model** clone) {
   return guard([&] {
     require(clone, "clone");

@@ -11,6 +11,7 @@
 #include <ondine/data.h>
 #include <ondine/error.h>
 #include <ondine/federated_worker.h>
+#include <ondine/generate.h>
 #include <ondine/model.h>
 #include <ondine/trainer.h>
 
@@ -78,6 +79,13 @@ struct FederatedWorkerObject {
   OneCall calls;
 };
 
+struct GeneratorObject {
+  GeneratorObject(std::shared_ptr<ModelObject> read, GenerateOptions options)
+      : model(std::move(read)), generator(model->model, std::move(options)) {}
+  std::shared_ptr<ModelObject> model;
+  Generator generator;
+};
+
 struct CancelObject {
   std::shared_ptr<CancelFlag> flag = std::make_shared<CancelFlag>(false);
 };
@@ -91,6 +99,7 @@ ONDINE_HANDLE(ondine_dataset, ondine::Dataset, dataset)
 ONDINE_HANDLE(ondine_batches, ondine::c::BatchesObject, batches)
 ONDINE_HANDLE(ondine_trainer, ondine::c::TrainerObject, trainer)
 ONDINE_HANDLE(ondine_federated_worker, ondine::c::FederatedWorkerObject, federated_worker)
+ONDINE_HANDLE(ondine_generator, ondine::c::GeneratorObject, generator)
 ONDINE_HANDLE(ondine_cancel, ondine::c::CancelObject, cancel)
 
 namespace ondine::c {

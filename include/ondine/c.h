@@ -35,7 +35,7 @@ extern "C" {
 #endif
 
 /* Grows with every addition to this file. */
-#define ONDINE_ABI_VERSION 1
+#define ONDINE_ABI_VERSION 2
 
 typedef struct ondine_error ondine_error;
 typedef struct ondine_value ondine_value;   /* a tensor, sequence, map, ... */
@@ -45,6 +45,7 @@ typedef struct ondine_dataset ondine_dataset;
 typedef struct ondine_batches ondine_batches;
 typedef struct ondine_trainer ondine_trainer;
 typedef struct ondine_federated_worker ondine_federated_worker;
+typedef struct ondine_generator ondine_generator;
 typedef struct ondine_cancel ondine_cancel;
 struct DLManagedTensor; /* of <dlpack/dlpack.h> */
 
@@ -230,6 +231,7 @@ ONDINE_C_API void ondine_cancel_free(ondine_cancel* cancel);
 }
 #endif
 
+#include <ondine/c_language.h>
 #include <ondine/c_model.h>
 #include <ondine/c_trainer.h>
 

@@ -41,6 +41,12 @@ ONDINE_C_API ondine_error* ondine_prepare_model(const ondine_model* source,
                                                 const ondine_option* options,
                                                 const ondine_option* load, ondine_model** model,
                                                 char** report);
+/* Artifacts of onnxruntime-training (docs/from-onnxruntime-training.md). `checkpoint`: one that was
+   saved during training; NULL: that of the folder. `labels`: inputs that only the loss reads; NULL:
+   found. `load`: group load. `report` may be NULL: JSON, artifacts report. */
+ONDINE_C_API ondine_error* ondine_import_ort(const char* folder, const char* checkpoint,
+                                             const char* const* labels, const ondine_option* load,
+                                             ondine_model** model, char** report);
 /* A model of its own with the present state. Not while another thread trains. */
 ONDINE_C_API ondine_error* ondine_model_clone(const ondine_model* model, ondine_model** clone);
 /* All findings on a model: JSON, a list of texts that is empty when it loads with strict=true. */

@@ -17,6 +17,7 @@
 #include <ondine/federated.h>
 #include <ondine/finetune.h>
 #include <ondine/generate.h>
+#include <ondine/import_hugging_face.h>
 #include <ondine/model.h>
 #include <ondine/networks.h>
 #include <ondine/prepare.h>
@@ -47,6 +48,7 @@ enum class OptionGroup : std::uint8_t {
   export_,   // ExportOptions; its name is "export"
   federate,  // FederatedOptions
   generate,  // GenerateOptions
+  import_,   // ImportHuggingFaceOptions; its name is "import"
   network,   // NetworkOptions
   // FinetuneOptions, but for those of data and loading, which have groups of their own. Many rows
   // are those of prepare and train; their defaults are empty where finetune() chooses.
@@ -56,7 +58,7 @@ ONDINE_API const char* to_string(OptionGroup group) noexcept;
 inline constexpr OptionGroup option_groups[] = {
     OptionGroup::load,     OptionGroup::data,     OptionGroup::table,   OptionGroup::prepare,
     OptionGroup::train,    OptionGroup::evaluate, OptionGroup::export_, OptionGroup::federate,
-    OptionGroup::generate, OptionGroup::network,  OptionGroup::finetune};
+    OptionGroup::generate, OptionGroup::import_,  OptionGroup::network, OptionGroup::finetune};
 
 // Another option that must be given, or have one of these values.
 struct OptionCondition {
@@ -143,6 +145,8 @@ ONDINE_API FederatedOptions federated_options(const OptionValues& values,
                                               OptionSpelling spelling = OptionSpelling::name);
 ONDINE_API GenerateOptions generate_options(const OptionValues& values,
                                             OptionSpelling spelling = OptionSpelling::name);
+ONDINE_API ImportHuggingFaceOptions import_options(const OptionValues& values,
+                                                   OptionSpelling spelling = OptionSpelling::name);
 ONDINE_API DatasetOptions dataset_options(const OptionValues& values,
                                           OptionSpelling spelling = OptionSpelling::name);
 ONDINE_API NetworkOptions network_options(const OptionValues& values,

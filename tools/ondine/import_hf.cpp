@@ -13,12 +13,12 @@ namespace {
 struct Options {
   std::string folder;
   std::string output;
-  ImportHuggingFaceOptions import;
+  OptionValues import;  // of the table
 };
 
 int run(const Options& options) {
-  const ImportHuggingFaceReport report =
-      import_hugging_face(options.folder, options.output, options.import);
+  const ImportHuggingFaceReport report = import_hugging_face(
+      options.folder, options.output, import_options(options.import, OptionSpelling::dashes));
   for (const std::string& note : report.notes) std::cerr << "note: " << printable(note) << '\n';
   std::cout << options.output << ": " << printable(report.architecture) << ", " << report.parameters
             << " parameters\n  inputs   ";
@@ -44,13 +44,7 @@ void add_import_hf(Parser& parser) {
               "Folder with config.json, model.safetensors or its parts, and tokenizer.json")
       .required();
   command.option("-o,--output", &options->output, "Inference model to write").required();
-  command.option("--cache", &options->import.cache,
-                 "The decoder takes and gives keys and values of earlier tokens, for generate");
-  command.option(
-      "--ids-only", &options->import.ids_only,
-      "The encoder takes ids alone, as data of texts have them: padding is not seen, and "
-      "all tokens have the first type");
-  add_external_data(command, options->import.external_data_from);
+  command.table(OptionGroup::import_, options->import);
   command.runs([options] { return run(*options); });
 }
 

@@ -52,6 +52,7 @@ const Rows<EvaluateTarget>& evaluate_rows();
 const Rows<ExportOptions>& export_rows();
 const Rows<FederatedOptions>& federate_rows();
 const Rows<GenerateOptions>& generate_rows();
+const Rows<ImportHuggingFaceOptions>& import_rows();
 const Rows<NetworkTarget>& network_rows();
 const Rows<FinetuneTarget>& finetune_rows();
 

@@ -81,6 +81,8 @@ const char* to_string(OptionGroup group) noexcept {
       return "federate";
     case OptionGroup::generate:
       return "generate";
+    case OptionGroup::import_:
+      return "import";
     case OptionGroup::network:
       return "network";
     case OptionGroup::finetune:
@@ -109,6 +111,8 @@ std::span<const OptionInfo> option_table(OptionGroup group) {
       return infos_of(options::federate_rows());
     case OptionGroup::generate:
       return infos_of(options::generate_rows());
+    case OptionGroup::import_:
+      return infos_of(options::import_rows());
     case OptionGroup::network:
       return infos_of(options::network_rows());
     case OptionGroup::finetune:
@@ -186,6 +190,12 @@ GenerateOptions generate_options(const OptionValues& values, OptionSpelling spel
   GenerateOptions result;
   apply(options::generate_rows(), result, values, spelling);
   text::require_effects(result, spelling);
+  return result;
+}
+
+ImportHuggingFaceOptions import_options(const OptionValues& values, OptionSpelling spelling) {
+  ImportHuggingFaceOptions result;
+  apply(options::import_rows(), result, values, spelling);
   return result;
 }
 

@@ -24,8 +24,10 @@ from .errors import (
     NotFoundError,
     UnsupportedError,
 )
-from .model import Model, Port, check, load, prepare
+from .language import GenerateReport, Generator, import_hugging_face
+from .model import Model, Port, Privacy, check, load, prepare
 from .options import table as options
+from .privacy import noise_for, privacy_epsilon
 from .trainer import History, Trainer, evaluate, has_checkpoint
 from .tuning import FinetuneReport, finetune, new_network
 
@@ -38,6 +40,8 @@ __all__ = [
     "Error",
     "ExistsError",
     "FinetuneReport",
+    "GenerateReport",
+    "Generator",
     "History",
     "InternalError",
     "InvalidModelError",
@@ -49,6 +53,7 @@ __all__ = [
     "NotFiniteError",
     "NotFoundError",
     "Port",
+    "Privacy",
     "Trainer",
     "UnsupportedError",
     "check",
@@ -56,8 +61,11 @@ __all__ = [
     "evaluate",
     "finetune",
     "has_checkpoint",
+    "import_hugging_face",
     "load",
     "new_network",
+    "noise_for",
     "options",
     "prepare",
+    "privacy_epsilon",
 ]

@@ -8,7 +8,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Optional, Sequence, Union
+from typing import Any, Mapping, Optional, Sequence, Union
 
 from . import _ondine
 from .errors import MismatchError, make_error
@@ -28,6 +28,15 @@ class Port:
     dtype: int
     dims: Optional[tuple[int, ...]]
     has_default: bool
+
+
+@dataclass(frozen=True)
+class Privacy:
+    """What a private step does to the gradient (docs/privacy.md)."""
+
+    clip: float
+    noise: float
+    batch_size: int  # expected
 
 
 def _ports(ports: list[dict[str, Any]]) -> tuple[Port, ...]:
@@ -247,6 +256,40 @@ class Model:
         report: dict[str, Any] = json.loads(self._handle.load_weights(os.fspath(file), all))
         return report
 
+    # Adapters and privacy.
+    def adapters(self) -> list[dict[str, Any]]:
+        """The adapters of docs/c.md, in the order of the nodes."""
+        found: list[dict[str, Any]] = json.loads(_ondine.adapters(self._handle))
+        return found
+
+    def save_adapters(self, folder: Place) -> None:
+        """Writes a folder in the layout of PEFT."""
+        _ondine.save_adapters(self._handle, os.fspath(folder))
+
+    def load_adapters(self, folder: Place) -> None:
+        """Assigns the adapters of such a folder, all or none."""
+        _ondine.load_adapters(self._handle, os.fspath(folder))
+
+    @documented("load")
+    def with_adapters(
+        self, folders: Union[Sequence[Place], Mapping[str, Place]], **options: Option
+    ) -> Model:
+        """A model for inference with the adapters of several folders beside these weights.
+
+        The input "adapter.NAME" weighs each from call to call, by default 1; a name is the key, or
+        the last part of the path.
+        """
+        named = folders.items() if isinstance(folders, Mapping) else (("", one) for one in folders)
+        all = [(os.fspath(folder), 1.0, name) for name, folder in named]
+        made: Any = _ondine.with_adapters(self._handle, all, to_pairs(options))
+        return Model(made)
+
+    @property
+    def privacy(self) -> Optional[Privacy]:
+        """The settings of DP-SGD that the model was prepared with; None without privacy."""
+        found: Any = _ondine.privacy(self._handle)
+        return None if found is None else Privacy(*found)
+
     # Settings.
     def set_threads(self, threads: int) -> None:
         self._handle.set_threads(threads)
@@ -282,6 +325,22 @@ class Model:
             return self.learning_rate
         except Exception:
             return None
+
+
+def is_module(model: Any) -> bool:
+    """Whether it is a PyTorch module."""
+    return hasattr(model, "state_dict") and hasattr(model, "forward")
+
+
+def source_of(model: Any, example_inputs: Any) -> Any:
+    """The handle of a Model, the bytes of a PyTorch module or of a file's content, or a path."""
+    if is_module(model):
+        if example_inputs is None:
+            raise TypeError("a PyTorch module needs example_inputs")
+        return _exported(model, example_inputs)
+    if example_inputs is not None:
+        raise TypeError("example_inputs have no effect: the model is no PyTorch module")
+    return model._handle if isinstance(model, Model) else _source(model)
 
 
 def _source(source: Any) -> Any:
@@ -320,15 +379,7 @@ def prepare(model: Any, example_inputs: Any = None, **options: Option) -> Model:
     written.
     """
     prepare_by, load_by = divide(dict(options), "prepare", "load")
-    if isinstance(model, Model):
-        source: Any = model._handle
-    elif hasattr(model, "state_dict") and hasattr(model, "forward"):
-        if example_inputs is None:
-            raise TypeError("a PyTorch module needs example_inputs")
-        source = _exported(model, example_inputs)
-    else:
-        source = _source(model)
-    handle, report = _ondine.prepare(source, prepare_by, load_by)
+    handle, report = _ondine.prepare(source_of(model, example_inputs), prepare_by, load_by)
     return Model(handle, json.loads(report))
 
 

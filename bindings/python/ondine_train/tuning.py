@@ -10,7 +10,7 @@ from typing import Any, Callable, Mapping, Optional
 from . import _ondine
 from .data import Dataset
 from .feeds import convert
-from .model import Model, Place, _source
+from .model import Model, Place, source_of
 from .options import Option, divide, documented, invalid, names, to_pairs
 from .tables import Table, stored
 from .trainer import Data, History
@@ -86,6 +86,7 @@ def finetune(
     output: Optional[Place] = None,
     validation: Optional[Data] = None,
     *,
+    example_inputs: Any = None,
     on_assumed: Optional[Callable[[str], Any]] = None,
     on_step: Callback = None,
     on_epoch: Callback = None,
@@ -94,7 +95,8 @@ def finetune(
     """Looks at model and data, prepares, trains, evaluates and writes the tuned model to `output`.
 
     `model`: an inference model as an .onnx file, the bytes of one or a Model with its present
-    weights; None: a new network for the data. `data`: a Dataset, files and folders, a table or a
+    weights, or a PyTorch module with `example_inputs` whose first dim counts rows; None: a new
+    network for the data. `data`: a Dataset, files and folders, a table or a
     dictionary of arrays; a part of it is set apart where `validation` is None. `on_assumed` gets
     each line of what is assumed before training, `on_step` and `on_epoch` get reports (docs/c.md)
     and end the run by returning False; nothing is written then.
@@ -110,7 +112,7 @@ def finetune(
 
     with ExitStack() as files:
         handle, text = _ondine.finetune(
-            model._handle if isinstance(model, Model) else None if model is None else _source(model),
+            None if model is None else source_of(model, example_inputs),
             _rows(data, read_by, files),
             None if validation is None else _rows(validation, read_by, files),
             "" if output is None else os.fspath(output),

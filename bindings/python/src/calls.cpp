@@ -7,12 +7,17 @@ Raised& raised_by_source() {
   return raised;
 }
 
-int tell(Raised& raised, nb::handle call, const char* report) {
+nb::str text_of(std::string_view bytes) {
+  return nb::steal<nb::str>(
+      PyUnicode_DecodeUTF8(bytes.data(), static_cast<Py_ssize_t>(bytes.size()), "replace"));
+}
+
+int tell(Raised& raised, nb::handle call, std::string_view report) {
   bool goes_on = true;
   const bool good = raised.guard([&] {
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
     if (call.is_none()) return;
-    const nb::object answer = call(nb::str(report));
+    const nb::object answer = call(text_of(report));
     goes_on = answer.ptr() != Py_False;
   });
   return good && goes_on ? 0 : 1;

@@ -10,6 +10,7 @@
 
 #include <exception>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -125,7 +126,10 @@ class Raised {
 
 // What a callback of Python says to a report: False, or an exception, ends the run. Looks for
 // Ctrl-C too. `call` may be None.
-int tell(Raised& raised, nb::handle call, const char* report);
+int tell(Raised& raised, nb::handle call, std::string_view report);
+
+// Bytes that make no character become U+FFFD.
+nb::str text_of(std::string_view bytes);
 
 // A text of a call whose callbacks are Python's. The exception of one takes the place of the
 // result.
@@ -153,6 +157,7 @@ void bind_arrow(nb::module_& module);
 void bind_data(nb::module_& module);
 void bind_trainer(nb::module_& module);
 void bind_finetune(nb::module_& module);
+void bind_language(nb::module_& module);
 void bind_federated(nb::module_& module);
 
 }  // namespace ondine::python

@@ -142,6 +142,20 @@ void export_file(const Model& self, const std::string& file, bool training, cons
   });
 }
 
+nb::typed<nb::tuple, nb::any, std::string> import_ort(const std::string& folder,
+                                                      const std::string& checkpoint,
+                                                      const std::vector<std::string>& labels,
+                                                      const Pairs& pairs) {
+  const Options load(pairs);
+  const Names loss(labels);
+  ondine_model* made = nullptr;
+  const std::string report = text([&](char** to) {
+    return ondine_import_ort(folder.c_str(), checkpoint.empty() ? nullptr : checkpoint.c_str(),
+                             loss.list(), load.list(), &made, to);
+  });
+  return nb::make_tuple(new_model(made), report);
+}
+
 void bind_files(nb::class_<Model>& model) {
   model.def("export", export_file);
   model.def("export_bytes", export_bytes);
@@ -198,6 +212,7 @@ void bind_model(nb::module_& module) {
   nb::class_<Model> model(module, "Model");
   module.def("load", load);
   module.def("prepare", prepare);
+  module.def("import_ort", import_ort);
   model.def("train_step", train_step);
   model.def("eval_step", eval_step);
   model.def("infer", infer);

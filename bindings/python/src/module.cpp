@@ -23,4 +23,5 @@ NB_MODULE(_ondine, module) {
   bind_trainer(module);
   bind_finetune(module);
   bind_federated(module);
+  bind_language(module);
 }

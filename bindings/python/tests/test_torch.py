@@ -51,3 +51,19 @@ def test_a_module_is_prepared_with_its_weights(tmp_path):
     np.testing.assert_allclose(logits, module(image).detach(), atol=1e-6)
     with pytest.raises(TypeError, match="needs example_inputs"):
         ondine.prepare(module, loss="mse")
+    with pytest.raises(TypeError, match="example_inputs have no effect"):
+        ondine.prepare(tmp_path / "net.onnx", image, loss="mse")
+
+
+def test_a_module_is_tuned(tmp_path):
+    pytest.importorskip("onnxscript")
+    torch.manual_seed(3)
+    module = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 3))
+    label = np.arange(120) % 3
+    image = np.random.default_rng(4).normal(size=(120, 4)).astype(np.float32)
+    image[np.arange(120), label] += 6
+    report = ondine.finetune(module, {"image": image, "label": label}, tmp_path / "tuned.onnx",
+                             example_inputs=torch.randn(5, 4), epochs=12, refit="never",
+                             learning_rate=0.05, map="input=image")  # fmt: skip
+    assert report.metrics["accuracy"] > 0.9
+    assert (tmp_path / "tuned.onnx").exists()

@@ -14,6 +14,9 @@ int main(int count, char** arguments) {
   test_training();
   test_finetune();
   test_federated();
+  test_language();
+  test_adapters();
+  test_privacy();
   test_values();
   test_dlpack();
   test_stopping();

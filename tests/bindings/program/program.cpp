@@ -4,6 +4,7 @@
 #include "checks.c"
 #include "federated.c"
 #include "finetune.c"
+#include "language.c"
 #include "mistakes.c"
 #include "settings.c"
 #include "training.c"

@@ -41,6 +41,9 @@ std::string refusal(OptionGroup group, const OptionValues& values,
       case OptionGroup::generate:
         generate_options(values, spelling);
         break;
+      case OptionGroup::import_:
+        import_options(values, spelling);
+        break;
       case OptionGroup::network:
         network_options(values, spelling);
         break;

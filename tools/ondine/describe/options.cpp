@@ -42,6 +42,8 @@ const char* struct_of(OptionGroup group) {
       return "FederatedOptions";
     case OptionGroup::generate:
       return "GenerateOptions";
+    case OptionGroup::import_:
+      return "ImportHuggingFaceOptions";
     case OptionGroup::network:
       return "NetworkOptions";
     case OptionGroup::finetune:
