@@ -89,23 +89,36 @@ Frozen start_from(ValueId id, const Uses& uses) {
   return frozen;
 }
 
-// A float32 constant in bfloat16.
-std::optional<Frozen> round_frozen(ValueId id, Graph& graph, const Uses& uses,
-                                   const PassContext& context, StoredForms& forms) {
-  if (!context.round_weights) return std::nullopt;
-  Frozen frozen = start_from(id, uses);
-  const Tensor elements = graph[frozen.elements].constant;
-  if (!is_large_matrix(elements) || elements.dtype() != DType::float32) return std::nullopt;
-  const auto [known, is_new] = forms.rounded.emplace(frozen.elements, no_value);
+// A large float32 matrix that is constant, in bfloat16; no_value where it stays as it is.
+ValueId rounded_form(ValueId id, Graph& graph, const PassContext& context, StoredForms& forms) {
+  if (!context.round_weights) return no_value;
+  const Tensor elements = graph[id].constant;
+  if (!is_large_matrix(elements) || elements.dtype() != DType::float32) return no_value;
+  const auto [known, is_new] = forms.rounded.emplace(id, no_value);
   if (is_new) {
     Tensor rounded = context.round_weights(elements);
     if (rounded.defined()) {
-      known->second =
-          add_constant(graph, graph[frozen.elements].name + "_rounded", std::move(rounded));
+      known->second = add_constant(graph, graph[id].name + "_rounded", std::move(rounded));
     }
   }
-  frozen.elements = known->second;
+  return known->second;
+}
+
+// A float32 constant in bfloat16.
+std::optional<Frozen> round_frozen(ValueId id, Graph& graph, const Uses& uses,
+                                   const PassContext& context, StoredForms& forms) {
+  Frozen frozen = start_from(id, uses);
+  frozen.elements = rounded_form(frozen.elements, graph, context, forms);
   return frozen.elements == no_value ? std::nullopt : std::optional(frozen);
+}
+
+// The loss of a frozen head.
+bool round_projection(Node& node, Graph& graph, const PassContext& context, StoredForms& forms) {
+  if (node.op->name != "ProjectedCrossEntropy" || node.op->domain != ondine_domain) return false;
+  const ValueId rounded = rounded_form(node.inputs[1], graph, context, forms);
+  if (rounded == no_value) return false;
+  node.inputs[1] = rounded;
+  return true;
 }
 
 std::optional<Frozen> read_frozen(ValueId given, const Graph& graph, const Uses& uses) {
@@ -231,7 +244,8 @@ bool fuse_lookup(Node& node, Graph& graph, const Uses& uses, const PassContext& 
 bool fuse_dequantized(Node& node, Graph& graph, const Uses& uses, const PassContext& context,
                       StoredForms& forms) {
   return fuse_product(node, graph, uses, context, forms) ||
-         fuse_lookup(node, graph, uses, context, forms);
+         fuse_lookup(node, graph, uses, context, forms) ||
+         round_projection(node, graph, context, forms);
 }
 
 bool fuse_rounded_lookup(Node& node, const PassContext& context, const StoredForms& forms) {

@@ -20,7 +20,7 @@ struct StoredForms {
 // held: folding would keep it in float32. Returns whether the node was rewritten. `forms`: of this
 // graph, filled here. The same bits.
 // Products of a large float32 constant that PassContext::round_weights rounds become
-// DequantizeMatMul of what it gives.
+// DequantizeMatMul of what it gives, and ProjectedCrossEntropy reads that.
 bool fuse_dequantized(Node& node, Graph& graph, const Uses& uses, const PassContext& context,
                       StoredForms& forms);
 

@@ -225,6 +225,10 @@ struct PrepareOptions {
   // output. softmax_cross_entropy and bce_with_logits read the logits of which the model makes it.
   std::string output = {};
   std::string label = "label";
+  // The axis of that value with an entry for each class, from the end if negative, where the model
+  // does not say it: of softmax_cross_entropy, nll, kl and focal. Error(mismatch) for axis 0, which
+  // is the batch, for one that the value does not have, and where its rank is not known.
+  std::optional<std::int64_t> class_axis = {};
   float huber_delta = 1;
   // Of softmax_cross_entropy, as in PyTorch. A batch without any label that counts has loss 0.
   float label_smoothing = 0;                      // in [0, 1)
@@ -263,8 +267,9 @@ struct PrepareOptions {
   // model.
   std::optional<NewHead> head = {};
   WeightInit init = WeightInit::automatic;
-  // An output "accuracy", of softmax_cross_entropy, nll, kl and focal.
-  bool accuracy = true;
+  // An output "accuracy", of softmax_cross_entropy, nll, kl and focal. Nothing: unless there are
+  // more than 1,000 classes, among which looking for the largest takes time and memory.
+  std::optional<bool> accuracy = {};
   // Dropout and BatchNormalization train (statistics bound as state) instead of staying frozen. The
   // main graph infers in either case, also where the file was exported in training mode.
   bool training_mode = true;

@@ -255,6 +255,10 @@ struct EvaluateOptions {
   // one that the model's metadata records, else the only one whose removal leaves the shape of the
   // labels; Error(mismatch) where there are several.
   std::optional<std::int64_t> class_axis = {};
+  // A label of classes that counts in no metric. Empty: the one that the model was prepared with,
+  // or that of data for models of the next token (NextTokenOptions). Error(mismatch) where the
+  // model was prepared with another one, and for labels that are no classes.
+  std::optional<std::int64_t> ignore_index = {};
   // A page of HTML with the metrics, the confusion matrix, a table of the classes and the worst
   // errors, as pictures where an input takes images. Only for one class for each row.
   std::filesystem::path report = {};

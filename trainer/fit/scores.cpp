@@ -201,6 +201,9 @@ void Scores::add(const Tensor& output, const Tensor& labels, std::span<const Nam
   leave_out_ignored();
   predict();
   if (labels_.empty()) return;
+  if (scoring_.task == Task::classes && !scoring_.class_count_is_assumed) {
+    for (std::size_t row = 0; row < labels_.size(); ++row) metrics::class_of(last(), row);
+  }
   for (const auto& metric : metrics_) metric->add(last());
   count_ += static_cast<std::int64_t>(labels_.size());
   weight_ += last().total(last().rows());

@@ -188,6 +188,27 @@ void count_classes(const Model& model, const DataRecord& record, const Dataset& 
   if (scoring.class_count_is_assumed) scoring.class_count = most_unnamed_classes;
 }
 
+std::optional<std::int64_t> ignored_label(const DataRecord::Prediction& prediction,
+                                          const Dataset& data, const EvaluateOptions& options,
+                                          Task task) {
+  const std::optional<std::int64_t>& trained = prediction.ignored_label;
+  if (options.ignore_index) {
+    if (task != Task::classes) {
+      fail(ErrorCode::mismatch, "an ignored label (", *options.ignore_index,
+           ") has no effect: the labels are no classes");
+    }
+    if (trained && *trained != *options.ignore_index) {
+      fail(ErrorCode::mismatch, "label ", *options.ignore_index,
+           " is to be ignored, the model was prepared to ignore ", *trained);
+    }
+    return options.ignore_index;
+  }
+  if (trained) return trained;
+  const std::optional<TextOptions>& text = data.text();
+  if (task == Task::classes && text && text->next.rows) return text->next.ignored_label;
+  return {};
+}
+
 // Labels in files are read in the size of the output.
 void take_label_size(const Model& model, const Dataset& data, Scoring& scoring) {
   if (scoring.label.dims) return;
@@ -236,7 +257,7 @@ std::optional<Scoring> find_scoring(const Model& model, const Dataset& data,
   choose_task(model, prediction, scoring);
   choose_metrics(prediction.loss, options.metrics, scoring);
   if (scoring.is_decided) count_classes(model, record, data, scoring);
-  scoring.ignored_label = prediction.ignored_label;
+  scoring.ignored_label = ignored_label(prediction, data, options, scoring.task);
   if (scoring.task != Task::regression) {
     scoring.class_names = data.classes().empty() ? record.classes : data.classes();
   }

@@ -1,5 +1,7 @@
 #include "trainer/metrics/metric.h"
 
+#include <cmath>
+
 #include "core/message.h"
 
 namespace ondine::metrics {
@@ -11,9 +13,13 @@ std::string name_of_class(const std::string& metric, std::size_t index, const Co
 
 std::size_t class_of(const Batch& batch, std::size_t row) {
   const double label = batch.labels[row];
-  if (!(label >= 0 && label < static_cast<double>(batch.columns))) {
+  const bool is_class =
+      label >= 0 && label < static_cast<double>(batch.columns) && label == std::trunc(label);
+  if (!is_class) {
     fail(ErrorCode::mismatch, "label ", label, " is none of the ", batch.columns,
-         " classes that the output has");
+         " classes that the output has",
+         label < 0 ? "; where it does not count: --ignore-index (EvaluateOptions::ignore_index)"
+                   : "");
   }
   return static_cast<std::size_t>(label);
 }

@@ -78,6 +78,16 @@ void add_cross_entropy(Rows<PrepareTarget>& rows) {
   rows.flag("no-accuracy", "Do not add an accuracy output",
             [](PrepareTarget& to, bool value) { to.options.accuracy = !value; })
       .with("loss", {cross_entropy, "nll", "kl", "focal"});
+  rows.flag("accuracy", "Add an accuracy output, also where there are more than 1,000 classes",
+            [](PrepareTarget& to, bool value) { to.options.accuracy = value; })
+      .with("loss", {cross_entropy, "nll", "kl", "focal"})
+      .excludes("no-accuracy");
+  rows.integer("class-axis", "AXIS",
+               "Axis of what the loss reads with an entry for each class, if the model does not "
+               "say it",
+               [](PrepareTarget& to, std::int64_t value) { to.options.class_axis = value; })
+      .with("loss", {cross_entropy, "nll", "kl", "focal"})
+      .rare();
 }
 
 void add_other_losses(Rows<PrepareTarget>& rows) {

@@ -247,6 +247,9 @@ Rows<EvaluateTarget> make_evaluate_rows() {
   rows.text("report", "FILE",
             "Page of HTML with metrics, confusion matrix, classes and the worst errors",
             [](EvaluateTarget& to, const Given& given) { to.options.report = given.text(); });
+  rows.integer("ignore-index", "LABEL",
+               "Label that counts in no metric; that of the training if absent",
+               [](EvaluateTarget& to, std::int64_t value) { to.options.ignore_index = value; });
   rows.integer("class-axis", "AXIS", class_axis_help,
                [](EvaluateTarget& to, std::int64_t value) { to.options.class_axis = value; })
       .rare();

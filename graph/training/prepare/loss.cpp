@@ -45,6 +45,14 @@ void write_label(GraphWriter& writer, const std::string& name, DType dtype,
   writer.graph().inputs.push_back(std::move(label));
 }
 
+bool writes_accuracy(const Prediction& prediction, const PrepareOptions& options) {
+  constexpr std::int64_t most_classes = 1000;
+  if (options.accuracy) return *options.accuracy;
+  if (!prediction.dims || prediction.dims->size() < 2) return true;
+  const auto* const classes = std::get_if<std::int64_t>(&(*prediction.dims)[1]);
+  return classes == nullptr || *classes <= most_classes;
+}
+
 std::string write_accuracy(GraphWriter& writer, const Prediction& prediction,
                            const std::string& label, const PrepareOptions& options) {
   const std::string best = writer.node("ArgMax", {prediction.value}, "loss.best",
@@ -75,7 +83,7 @@ LossValues cross_entropy(GraphWriter& writer, const Prediction& prediction,
     result.loss = write_label_loss(writer, write_log_softmax(writer, prediction), options.label,
                                    prediction, prediction.dtype);
   }
-  if (options.accuracy) {
+  if (writes_accuracy(prediction, options)) {
     result.accuracy = write_accuracy(writer, prediction, options.label, options);
   }
   return result;
@@ -99,7 +107,7 @@ LossValues negative_log_likelihood(GraphWriter& writer, const Prediction& predic
                                    prediction, dtype);
   }
   result.dtype = dtype;
-  if (options.accuracy) {
+  if (writes_accuracy(prediction, options)) {
     result.accuracy = write_accuracy(writer, prediction, options.label, options);
   }
   return result;

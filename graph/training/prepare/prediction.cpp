@@ -111,8 +111,42 @@ Asked find_asked(const GraphDef& main, const ValueTypes& types, const std::strin
   return {name, found->second, "value " + quoted(name)};
 }
 
-// Moves the classes to axis 1.
-void place_classes(Prediction& prediction, const Asked& asked, std::optional<std::size_t> axis) {
+bool has_class_axis(Loss loss) {
+  return (reads_softmax(loss) && loss != Loss::ctc) || loss == Loss::nll;
+}
+
+// PrepareOptions::class_axis, from the start.
+std::optional<std::size_t> said_axis(const Asked& asked, const PrepareOptions& options) {
+  if (!options.class_axis) return {};
+  const std::int64_t said = *options.class_axis;
+  if (!has_class_axis(options.loss)) {
+    fail(ErrorCode::mismatch, "class axis ", said,
+         " has no effect: ", name_in_messages(options.loss), " has no classes along an axis");
+  }
+  if (options.head) {
+    fail(ErrorCode::mismatch, "class axis ", said, " has no effect: a new head makes the scores");
+  }
+  if (!asked.type.dims) {
+    fail(ErrorCode::mismatch, "class axis ", said, " needs the rank of ", asked.what,
+         ", which is not known");
+  }
+  const std::int64_t rank = std::ssize(*asked.type.dims);
+  const std::int64_t axis = said < 0 ? said + rank : said;
+  if (axis < 1 || axis >= rank) {
+    fail(ErrorCode::mismatch, "class axis ", said, ": ", asked.what, " has ", rank,
+         " axes, of which axis 0 is the batch");
+  }
+  return static_cast<std::size_t>(axis);
+}
+
+// Moves the classes to axis 1. `said`: by the options.
+void place_classes(Prediction& prediction, const Asked& asked, std::optional<std::size_t> axis,
+                   std::optional<std::size_t> said) {
+  if (said && axis && *axis != *said) {
+    fail(ErrorCode::mismatch, "class axis ", *said, ": the model says that the classes of ",
+         asked.what, " are axis ", *axis);
+  }
+  if (said) axis = said;
   if (!axis && prediction.dims && prediction.dims->size() != 2) {
     fail(ErrorCode::mismatch, "it cannot be told which axis of ", asked.what,
          " holds the classes; name the logits as the loss output");
@@ -140,13 +174,14 @@ void refuse_logits(ValueTrace& trace, const Asked& asked, Loss loss) {
 
 // The nearest Softmax says over which axis probabilities sum to 1.
 void read_probabilities(Prediction& prediction, const Asked& asked, const ModelDef& model,
-                        const ValueTypes& types, Loss loss) {
+                        const ValueTypes& types, Loss loss, std::optional<std::size_t> said) {
   ValueTrace trace(model.graph, model.functions);
   prediction.is_log = loss == Loss::nll && is_log_probability(trace, asked.value);
   const std::string source = probability_source(trace, asked.value);
   if (source.empty() && !prediction.is_log) {
     refuse_logits(trace, asked, loss);
     prediction.reason = asked.what + ", taken for probabilities";
+    if (said) place_classes(prediction, asked, {}, said);
     return;
   }
   prediction.reason = asked.what + ", which holds " + (prediction.is_log ? "logarithms of " : "") +
@@ -155,9 +190,12 @@ void read_probabilities(Prediction& prediction, const Asked& asked, const ModelD
   ModelDef copy = model;
   Names names(copy);
   const auto logits = find_logits(copy, names, asked.value, Loss::softmax_cross_entropy);
-  if (!logits || !logits->axis) return;
+  if (!logits || !logits->axis) {
+    if (said) place_classes(prediction, asked, {}, said);
+    return;
+  }
   const auto rank = prediction.dims ? std::optional(prediction.dims->size()) : std::nullopt;
-  place_classes(prediction, asked, find_class_axis(copy.graph, types, *logits, rank));
+  place_classes(prediction, asked, find_class_axis(copy.graph, types, *logits, rank), said);
 }
 
 // Of CTC, which reads [batch, steps, classes].
@@ -169,7 +207,7 @@ void require_last(const Asked& asked, std::optional<std::size_t> axis,
 }
 
 void read_logits(Prediction& prediction, const Asked& asked, ModelDef& model, Names& names,
-                 const ValueTypes& types, Loss loss) {
+                 const ValueTypes& types, Loss loss, std::optional<std::size_t> said) {
   auto logits = find_logits(model, names, asked.value, loss);
   if (!logits) {
     ValueTrace trace(model.graph, model.functions);
@@ -184,7 +222,7 @@ void read_logits(Prediction& prediction, const Asked& asked, ModelDef& model, Na
     if (loss == Loss::ctc) {
       require_last(asked, axis, rank);
     } else {
-      place_classes(prediction, asked, axis);
+      place_classes(prediction, asked, axis, said);
     }
   }
   prediction.reason =
@@ -196,7 +234,7 @@ void read_logits(Prediction& prediction, const Asked& asked, ModelDef& model, Na
 // Of logits that no Softmax reads: `axis` of a new head; else the last one where a linear layer
 // makes them, as the scores [N, T, classes] of language models.
 void place_plain_classes(Prediction& prediction, const Asked& asked, const ModelDef& model,
-                         std::size_t axis) {
+                         std::size_t axis, std::optional<std::size_t> said) {
   const std::size_t rank = prediction.dims ? prediction.dims->size() : 0;
   const auto is_linear = [&] {
     ModelDef plain = model;
@@ -204,19 +242,18 @@ void place_plain_classes(Prediction& prediction, const Asked& asked, const Model
     ValueTrace trace(plain.graph, plain.functions);
     return is_made_by_linear_layer(trace, asked.value);
   };
+  if (said) return place_classes(prediction, asked, {}, said);
   if (axis == 1 && rank > 2 && is_linear()) {
     axis = rank - 1;
     prediction.reason += " of the classes on its last axis, as a linear layer makes them";
   }
-  if (axis != 1) place_classes(prediction, asked, axis);
+  if (axis != 1) place_classes(prediction, asked, axis, {});
 }
 
 // Classes of labels, which are one for each row of the batch.
 void require_classes_beside_batch(const Prediction& prediction, const Asked& asked,
                                   const GraphDef& main, const PrepareOptions& options) {
-  const bool has_classes =
-      (reads_softmax(options.loss) && options.loss != Loss::ctc) || options.loss == Loss::nll;
-  if (!has_classes || !asked.type.dims) return;
+  if (!has_class_axis(options.loss) || !asked.type.dims) return;
   const auto batch = batch_axis(main, *asked.type.dims);
   if (!batch || *batch != prediction.class_axis) return;
   fail(ErrorCode::mismatch, "axis ", *batch, " of ", asked.what,
@@ -254,13 +291,15 @@ Prediction find_prediction(ModelDef& model, Names& names, const ValueTypes& type
   prediction.dtype = asked.type.dtype;
   prediction.dims = asked.type.dims;
   prediction.reason = asked.what;
+  const std::optional<std::size_t> said = said_axis(asked, options);
   if (reads_softmax(options.loss) || reads_sigmoid(options.loss)) {
-    read_logits(prediction, asked, model, names, known, options.loss);
+    read_logits(prediction, asked, model, names, known, options.loss, said);
     const bool is_plain = prediction.value == asked.value;
-    const bool has_classes = reads_softmax(options.loss) && options.loss != Loss::ctc;
-    if (has_classes && is_plain) place_plain_classes(prediction, asked, model, class_axis);
+    if (has_class_axis(options.loss) && is_plain) {
+      place_plain_classes(prediction, asked, model, class_axis, said);
+    }
   } else if (options.loss == Loss::nll || options.loss == Loss::bce_probabilities) {
-    read_probabilities(prediction, asked, model, known, options.loss);
+    read_probabilities(prediction, asked, model, known, options.loss, said);
   }
   if (asked.type.dims) {
     const std::string remark =

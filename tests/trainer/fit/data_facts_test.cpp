@@ -164,6 +164,33 @@ TEST_CASE("labels that a loss ignores count in no metric") {
   CHECK_THROWS_WITH(evaluate(model, none), Contains("ignores every label"));
 }
 
+TEST_CASE("a label that an evaluation is told to ignore counts in no metric") {
+  const Model untuned = Model::load(classifier());
+  const Tensor x = random_floats({4, 2}, 5);
+  const Tensor some = Tensor::of<std::int64_t>({4}, {0, -100, 1, -100});
+  const Dataset data = Dataset::from({{"x", x}, {"label", some}});
+  CHECK_THROWS_WITH(evaluate(untuned, data), Contains("-100"));
+  EvaluateOptions options;
+  options.metrics = {"perplexity"};
+  options.ignore_index = -100;
+  const double found = evaluate(untuned, data, options).metrics["perplexity"];
+  const auto logits = untuned.infer({{"x", x}})["logits"].tensor();
+  double sum = 0;
+  for (const std::size_t row : {0, 2}) {
+    const auto two = logits.values<float>().subspan(2 * row, 2);
+    const double other = double{two[row == 0 ? 1 : 0]} - double{two[row == 0 ? 0 : 1]};
+    sum += std::log1p(std::exp(other));
+  }
+  CHECK(found == Approx(std::exp(sum / 2)).epsilon(1e-5));
+  const Model trained = prepared(classifier(), {.ignore_index = -1});
+  CHECK_THROWS_WITH(evaluate(trained, data, options),
+                    Contains("-100") && Contains("prepared to ignore -1"));
+  const Model numbers = prepared(classifier(), {.loss = Loss::mse});
+  const Dataset floats = Dataset::from({{"x", x}, {"label", random_floats({4, 2}, 6)}});
+  CHECK_THROWS_WITH(evaluate(numbers, floats, {.ignore_index = -100}),
+                    Contains("labels are no classes"));
+}
+
 TEST_CASE("an output of integers holds classes, and the recorded output is judged by default") {
   ModelBuilder b("two");
   const std::string x = b.input("x", DType::float32, {"N", 3});

@@ -69,7 +69,7 @@ template <class IdsOf>
 RowLength::RowLength(std::int64_t length, std::uint64_t rows, const IdsOf& ids_of)
     : length_(length), rows_(rows) {
   if (length > 0) return;
-  longest_.emplace();
+  longest_ = Longest{};
   for (std::uint64_t row = 0; row < rows; ++row) {
     const std::uint64_t ids = ids_of(row);
     longest_->ids_of_all += ids;

@@ -48,7 +48,7 @@ LossValues focal(GraphWriter& writer, const Prediction& prediction, const Prepar
                        "loss.each");
   }
   result.loss = mean(writer, options, each, result.dtype);
-  if (options.accuracy) {
+  if (writes_accuracy(prediction, options)) {
     result.accuracy = write_accuracy(writer, prediction, options.label, options);
   }
   return result;

@@ -37,6 +37,8 @@ std::string weigh_rows(GraphWriter& writer, const PrepareOptions& options, const
                        DType dtype);
 
 // How often the largest entry along axis 1 is the label.
+// PrepareOptions::accuracy, or what stands for it.
+bool writes_accuracy(const Prediction& prediction, const PrepareOptions& options);
 std::string write_accuracy(GraphWriter& writer, const Prediction& prediction,
                            const std::string& label, const PrepareOptions& options);
 

@@ -53,7 +53,8 @@ LossValues soft_cross_entropy(GraphWriter& writer, const Prediction& prediction,
   const std::string sums = reduce(writer, "ReduceSum", each, {1}, false, "loss.log_likelihood");
   const std::string losses = writer.node("Neg", {sums}, "loss.each");
   LossValues result{mean(writer, options, losses, dtype), {}, dtype};
-  if (options.accuracy) result.accuracy = soft_accuracy(writer, prediction, label, options);
+  if (writes_accuracy(prediction, options))
+    result.accuracy = soft_accuracy(writer, prediction, label, options);
   return result;
 }
 
@@ -69,7 +70,8 @@ LossValues kl_divergence(GraphWriter& writer, const Prediction& prediction,
       dtype);
   const std::string batch = writer.cast(size_of(writer, x, 0), dtype, "loss.batch");
   LossValues result{mean_of_some(writer, sum(writer, each, "loss.sum"), batch, dtype), {}, dtype};
-  if (options.accuracy) result.accuracy = soft_accuracy(writer, prediction, t, options);
+  if (writes_accuracy(prediction, options))
+    result.accuracy = soft_accuracy(writer, prediction, t, options);
   return result;
 }
 

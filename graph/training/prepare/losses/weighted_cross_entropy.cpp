@@ -26,7 +26,7 @@ class WeightedCrossEntropy {
     }
     result.loss = loss;
     if (!counts_.empty()) result.loss_weight = total_;
-    if (options_->accuracy) result.accuracy = accuracy(result);
+    if (writes_accuracy(*prediction_, *options_)) result.accuracy = accuracy(result);
     return result;
   }
 

@@ -1,0 +1,130 @@
+// SoftmaxCrossEntropyLoss over many classes of a product with a constant matrix, whose scores no
+// other node reads, becomes ProjectedCrossEntropy, which never has all scores in memory: the loss
+// of a language model with a frozen head. Where the scores are an output too, the product stays for
+// the runs that fetch them.
+#include "graph/passes/fuse.h"
+
+namespace ondine::graph {
+namespace {
+
+// With fewer classes the scores are small beside what the product reads.
+constexpr std::int64_t least_classes = 1024;
+
+// A float matrix that is constant, looking through a Transpose.
+struct Matrix {
+  ValueId id = no_value;
+  bool transposed = false;
+};
+
+class Recognizer {
+ public:
+  Recognizer(const Graph& graph, const OpDef* fused, const Uses& uses,
+             const std::vector<int>& fetched)
+      : graph_(&graph), uses_(&uses), fused_(fused), fetched_(&fetched) {}
+
+  bool operator()(Node& node) const {
+    if (node.op->name != "SoftmaxCrossEntropyLoss" || !node.op->domain.empty()) return false;
+    const NodeView loss(node);
+    const bool reads_more = node.outputs.size() > 1 && node.outputs[1] != no_value;
+    if (loss.has_input(2) || reads_more || loss.attr_string("reduction", "mean") == "none") {
+      return false;
+    }
+    const Node* product = product_of(node.inputs[0]);
+    if (product == nullptr || !is_plain(*product)) return false;
+    const auto matrix = matrix_of(*product);
+    if (!matrix) return false;
+    const ValueId labels = node.inputs[1];
+    node.inputs = {product->inputs[0], matrix->id, labels};
+    node.attributes.emplace_back("transposed", std::int64_t{matrix->transposed});
+    node.outputs.resize(1);
+    node.op = fused_;
+    node.version = 1;
+    return true;
+  }
+
+ private:
+  // The product of scores [rows, classes], or of those whose classes a Transpose moves from the
+  // last axis to axis 1.
+  const Node* product_of(ValueId scores) const {
+    const Type& type = (*graph_)[scores].type;
+    if (!type.ranked() || !is_full_float(*graph_, scores)) return nullptr;
+    if (type.rank() == 2) return product_at(scores);
+    const Node* const moved = read_once(scores, "Transpose");
+    if (moved == nullptr) return nullptr;
+    std::vector<std::int64_t> order{0, static_cast<std::int64_t>(type.rank()) - 1};
+    for (std::size_t i = 1; i + 1 < type.rank(); ++i) order.push_back(static_cast<std::int64_t>(i));
+    return NodeView(*moved).attr_ints("perm") == order ? product_at(moved->inputs[0]) : nullptr;
+  }
+  const Node* product_at(ValueId scores) const {
+    const Node* const gemm = read_once(scores, "Gemm");
+    return gemm != nullptr ? gemm : read_once(scores, "MatMul");
+  }
+  // The operator that makes the value, which one node reads to compute with it.
+  const Node* read_once(ValueId id, std::string_view op) const {
+    const auto readers = [&](ValueId value) {
+      return 1 + (*fetched_)[static_cast<std::size_t>(value)];
+    };
+    while (const Node* same = uses_->producer_for(id, readers(id), "Identity")) {
+      id = same->inputs[0];
+    }
+    return uses_->producer_for(id, readers(id), op);
+  }
+
+  bool is_plain(const Node& product) const {
+    const Type& rows = (*graph_)[product.inputs[0]].type;
+    if (!rows.ranked() || rows.rank() < 2) return false;
+    if (product.op->name == "MatMul") return true;
+    const NodeView gemm(product);
+    return is_plain_gemm(gemm) && !gemm.has_input(2) && gemm.attr_int("transA", 0) == 0;
+  }
+
+  std::optional<Matrix> matrix_of(const Node& product) const {
+    Matrix matrix{product.inputs[1], NodeView(product).attr_int("transB", 0) != 0};
+    const Node* const transpose = uses_->producer(matrix.id, "Transpose");
+    if (transpose != nullptr && swaps_last_two(NodeView(*transpose), 2) &&
+        !uses_->is_named(matrix.id)) {
+      matrix = {transpose->inputs[0], !matrix.transposed};
+    }
+    const Tensor values = (*graph_)[matrix.id].constant;
+    if (!values.defined() || values.shape().rank() != 2 || uses_->is_named(matrix.id)) return {};
+    if (values.dtype() != (*graph_)[product.inputs[0]].type.dtype) return {};
+    const bool is_wide = values.shape()[matrix.transposed ? 0 : 1] >= least_classes;
+    return is_wide ? std::optional(matrix) : std::nullopt;
+  }
+
+  const Graph* graph_;
+  const Uses* uses_;
+  const OpDef* fused_;
+  const std::vector<int>* fetched_;
+};
+
+// How often each value is an output of the graph, as it is or through an Identity.
+std::vector<int> count_outputs(const Graph& graph) {
+  std::vector<int> counts(graph.values.size());
+  for (const ValueId id : graph.outputs) ++counts[static_cast<std::size_t>(id)];
+  const Uses uses(graph);
+  for (auto node = graph.nodes.rbegin(); node != graph.nodes.rend(); ++node) {
+    if (node->op->name != "Identity" || !node->op->domain.empty()) continue;
+    const int count = counts[static_cast<std::size_t>(node->outputs[0])];
+    if (count > 0 && count == uses.readers(node->outputs[0])) {
+      ++counts[static_cast<std::size_t>(node->inputs[0])];
+    }
+  }
+  return counts;
+}
+
+bool run(Graph& graph, const PassContext& context) {
+  if (context.catalogue == nullptr) return false;
+  const OpDef* const fused = context.catalogue->find(ondine_domain, "ProjectedCrossEntropy");
+  if (fused == nullptr) return false;
+  const std::vector<int> fetched = count_outputs(graph);
+  return fuse_nodes(graph, [&](Node& node, const Uses& uses) {
+    return Recognizer(graph, fused, uses, fetched)(node);
+  });
+}
+
+}  // namespace
+
+const Pass recognize_projected_loss{"recognize_projected_loss", run};
+
+}  // namespace ondine::graph
