@@ -6,18 +6,8 @@ set -eu
 source=$1
 build=$2
 work=$3
-mkdir -p "$work"
-"$source/scripts/python_packages.sh" "$work/make" nanobind scikit-build-core
-if ! "$work/make/bin/python" -c 'import os, sysconfig
-raise SystemExit(not os.path.exists(sysconfig.get_path("include") + "/Python.h"))'; then
-  echo "skipped: no headers of Python (Debian package python3-dev)"
-  exit 77
-fi
-# Without the command line, which has a component of its own.
-cmake --install "$build" --component Unspecified --prefix "$work/prefix" >/dev/null
-rm -rf "$work/wheels" "$work/clean"
-PATH="$work/make/bin:$PATH" CMAKE_PREFIX_PATH="$work/prefix" "$work/make/bin/pip" wheel -q --no-deps \
-  --no-build-isolation -w "$work/wheels" "$source" -C build-dir="$work/build"
+"$source/scripts/local_wheel.sh" "$build" "$work"
+rm -rf "$work/clean"
 "$source/scripts/python_packages.sh" "$work/clean" numpy pytest mypy pandas polars pyarrow
 "$work/clean/bin/pip" install -q --no-deps "$work"/wheels/*.whl
 "$build/bin/bindings_models" "$work/models"

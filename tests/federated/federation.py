@@ -6,39 +6,19 @@ Checks that each round's result is the mean of what the nodes sent, weighted by 
 Ondine's part has the bits of `ondine train` from the same weights, and that a node that ended joins
 again under its key."""
 import json
-import os
 import pathlib
 import shutil
 import signal
-import socket
-import subprocess
 import sys
 import time
 
 import numpy as np
-from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import ec
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent.parent / "examples" / "common"))
+from superlink import SuperLink, wait_for  # noqa: E402
+
 ROUNDS, ROWS, EXAMPLES = 3, 100, "examples of the reply"
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
-def wait_for(what, condition, seconds=180):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, f"waited too long for {what}"
-        time.sleep(0.2)
-
-
-def accepts(port):
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def require(condition, message):
@@ -46,50 +26,10 @@ def require(condition, message):
     return True
 
 
-class Federation:
+class Federation(SuperLink):
     def __init__(self, ondine, work):
-        self.ondine, self.work = ondine, work
-        self.scripts = pathlib.Path(sys.executable).parent
-        self.port = free_port()
-        self.started = []
-        local = "127.0.0.1,localhost"
-        self.environment = {
-            **os.environ, "PATH": f"{self.scripts}:{os.environ['PATH']}", "FLWR_HOME": str(work / "home"),
-            "FLWR_TELEMETRY_ENABLED": "0", "NO_PROXY": local, "no_proxy": local}
-
-    def run(self, *command):
-        result = subprocess.run([str(part) for part in command], cwd=self.work, env=self.environment,
-                                capture_output=True, text=True, check=False)
-        assert result.returncode == 0, f"{command}: {result.stdout}{result.stderr}"
-        return result.stdout
-
-    def start(self, name, *command):
-        with open(self.work / f"{name}.log", "ab") as log:
-            process = subprocess.Popen([str(part) for part in command], cwd=self.work,
-                                       env=self.environment, stdout=log, stderr=log)
-        self.started.append(process)
-        return process
-
-    def end(self):
-        for process in reversed(self.started):
-            if process.poll() is None:
-                process.send_signal(signal.SIGINT)
-        for process in reversed(self.started):
-            try:
-                process.wait(20)
-            except subprocess.TimeoutExpired:
-                process.kill()
-
-    def make_certificates(self):
-        names = self.work / "names"
-        names.write_text("subjectAltName=IP:127.0.0.1,DNS:localhost\n")
-        curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"]
-        self.run("openssl", "req", "-x509", *curve, "-subj", "/CN=test authority", "-keyout", "ca.key",
-                 "-out", "ca.pem")
-        self.run("openssl", "req", *curve[:-2], "-subj", "/CN=localhost", "-keyout", "link.key",
-                 "-out", "link.csr")
-        self.run("openssl", "x509", "-req", "-in", "link.csr", "-CA", "ca.pem", "-CAkey", "ca.key",
-                 "-CAcreateserial", "-days", "2", "-extfile", names, "-out", "link.pem")
+        super().__init__(work)
+        self.ondine = ondine
 
     def make_model(self):
         random = np.random.default_rng(3)
@@ -103,24 +43,11 @@ class Federation:
                  "softmax-cross-entropy", "--optimizer", "momentum", "--learning-rate", "0.1")
         self.run(self.ondine, "export", "train.onnx", "-o", "initial.safetensors")
 
-    def start_superlink(self):
-        home = self.work / "home"
-        home.mkdir()
-        (home / "config.toml").write_text(
-            f'[superlink]\ndefault = "loop"\n[superlink.loop]\naddress = "127.0.0.1:{self.port}"\n'
-            f'root-certificates = "{self.work}/ca.pem"\n')
-        self.start("superlink", self.scripts / "flower-superlink", "--enable-supernode-auth",
-                   "--disable-runtime-dependency-installation", "--ssl-certfile", "link.pem",
-                   "--ssl-keyfile", "link.key", "--ssl-ca-certfile", "ca.pem", "--host", "127.0.0.1",
-                   "--port", self.port)
-        wait_for("the SuperLink", lambda: accepts(self.port))
-
     def native(self, *more):
-        return self.start("native", self.ondine, "federate", "--superlink", f"127.0.0.1:{self.port}",
-                          "--root-certificates", "ca.pem", "--model", "train.onnx", "--data", "data",
-                          "--batch-size", "32", "--checkpoint", "node.ckpt", "--retry", "2m",
-                          "--train-metric", "train_loss=loss", "--evaluate-metric", "eval_loss=loss",
-                          *more)
+        return self.start_native("native", self.ondine, "--model", "train.onnx", "--data", "data",
+                                 "--batch-size", "32", "--checkpoint", "node.ckpt", "--retry", "2m",
+                                 "--train-metric", "train_loss=loss", "--evaluate-metric",
+                                 "eval_loss=loss", *more)
 
     def register_nodes(self):
         """The node of Ondine makes its key and is refused until the key is registered."""
@@ -128,14 +55,8 @@ class Federation:
         assert refused.wait(60) == 1, "a node whose key is unknown joined"
         said = (self.work / "native.log").read_text()
         assert "register the node's public key there" in said, said
-        key = ec.generate_private_key(ec.SECP384R1())
-        (self.work / "python.key").write_bytes(key.private_bytes(
-            serialization.Encoding.PEM, serialization.PrivateFormat.OpenSSH,
-            serialization.NoEncryption()))
-        (self.work / "python.key.pub").write_bytes(key.public_key().public_bytes(
-            serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH))
-        for key in ("node.ckpt.key.pub", "python.key.pub"):
-            self.run(self.scripts / "flwr", "supernode", "register", key, "loop")
+        self.register("node.ckpt.key.pub")
+        self.register(self.make_key("python.key") + ".pub")
 
     def check_round(self, number, start, records):
         replies = [np.load(file) for file in sorted(records.glob(f"round{number}_reply*.npz"))]
@@ -195,19 +116,13 @@ def main(ondine, work):
     shutil.copytree(HERE / "app", work / "app")
     federation = Federation(pathlib.Path(ondine).resolve(), work)
     try:
-        federation.make_certificates()
         federation.make_model()
-        federation.start_superlink()
+        federation.launch()
         federation.register_nodes()
         first = federation.native("--messages", "3")
-        federation.start("python", federation.scripts / "flower-supernode", "--superlink",
-                         f"127.0.0.1:{federation.port}", "--root-certificates", "ca.pem",
-                         "--auth-supernode-private-key", "python.key", "--host", "127.0.0.1",
-                         "--port", free_port())
-        run = federation.start(
-            "run", federation.scripts / "flwr", "run", "app", "loop", "--run-config",
-            f'weights="{work}/initial.safetensors" records="{records}" num-server-rounds={ROUNDS}',
-            "--stream")
+        federation.start_python("python", "python.key")
+        run = federation.start_run("app", {"weights": work / "initial.safetensors",
+                                           "records": records, "num-server-rounds": ROUNDS})
         goes_on = lambda: require(run.poll() in (None, 0), "flwr run failed")
         wait_for("three messages", lambda: goes_on() and first.poll() is not None, 300)
         assert first.returncode == 0, "the first run of the node failed"
@@ -224,8 +139,7 @@ def main(ondine, work):
             assert sorted(one["num-examples"] for one in scores) == [30, ROWS], scores
         assert (work / "last.onnx").exists()
     except BaseException:
-        for log in sorted(work.glob("*.log")):
-            print(f"--- {log.name}\n{log.read_text(errors='replace')[-4000:]}", file=sys.stderr)
+        federation.print_logs()
         raise
     finally:
         federation.end()
