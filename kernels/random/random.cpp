@@ -5,6 +5,7 @@
 #include "kernels/common/op.h"
 #include "kernels/elementwise/elementwise.h"
 #include "kernels/random/random_rows.h"
+#include "kernels/simd/exact/exact_kernels.h"
 
 namespace ondine::kernels::ops {
 namespace {
@@ -33,37 +34,75 @@ void infer_like(InferContext& context) {
   context.set_output(0, dtype_attribute(context, context.dtype(0)), context.input(0).dims);
 }
 
-// y = shift + scale * (pairs from `Pair`).
-template <auto Pair>
-Kernel bind(const BindContext& context, double shift, double scale) {
+// y = shift + scale * (elements of a sequence).
+struct Draw {
+  RandomKey key;
+  double shift;
+  double scale;
+};
+
+template <auto Pair, class T>
+void draw_pairs(const Draw& draw, T* y, std::int64_t first, std::int64_t last) {
+  for (std::int64_t i = first; i < last; i += 2) {
+    const auto pair = Pair(draw.key, static_cast<std::uint64_t>(i / 2));
+    for (std::int64_t k = 0; k < std::min<std::int64_t>(2, last - i); ++k) {
+      const double value = draw.shift + draw.scale * pair[static_cast<std::size_t>(k)];
+      y[i + k] = store<T>(static_cast<compute_t<T>>(value));
+    }
+  }
+}
+
+// The same bits as draw_pairs<normal_pair>.
+template <class T>
+void draw_normals(const Draw& draw, T* y, std::int64_t first, std::int64_t last) {
+  if constexpr (std::is_same_v<T, double>) {
+    draw_pairs<normal_pair>(draw, y, first, last);
+  } else {
+    constexpr std::int64_t most_pairs = random_chunk / 2;
+    const math::ExactKernels& exact = math::exact_kernels(math::kernels());
+    float values[random_chunk];
+    std::int32_t doubtful[most_pairs];
+    for (std::int64_t i = first; i < last; i += random_chunk) {
+      const std::int64_t n = std::min(random_chunk, last - i);
+      constexpr std::int64_t step = 2 * math::box_muller_pairs;
+      const std::int64_t pairs = (n + step - 1) / step * math::box_muller_pairs;
+      const std::int64_t unsure = exact.box_muller(
+          values, {draw.key, static_cast<std::uint64_t>(i / 2), pairs, draw.shift, draw.scale},
+          doubtful);
+      for (std::int64_t k = 0; k < n; ++k) y[i + k] = store<T>(values[k]);
+      for (std::int64_t k = 0; k < unsure; ++k) {
+        const std::int64_t at = i + 2 * doubtful[k];
+        if (at < last) draw_pairs<normal_pair>(draw, y, at, std::min(at + 2, last));
+      }
+    }
+  }
+}
+
+// `draw_all<T>` for every element, in chunks. The grain is even, so that no pair is split.
+template <class F>
+Kernel bind(const BindContext& context, double shift, double scale, F draw_all) {
   const std::int64_t n = context.output_shape(0)->size();
   const auto seed = seed_attribute(context);
   return visit(context.output_dtype(0), Floats{}, [&]<class T>() -> Kernel {
     return [=](KernelContext& call) {
-      const RandomKey key = own_key(call.random(), seed);
+      const Draw draw{own_key(call.random(), seed), shift, scale};
       T* y = call.out<T>(0);
-      // The grain is even, so that no pair is split.
       call.pool().for_chunks(n, elementwise_grain, [&](std::int64_t first, std::int64_t last) {
-        for (std::int64_t i = first; i < last; i += 2) {
-          const auto pair = Pair(key, static_cast<std::uint64_t>(i / 2));
-          for (std::int64_t k = 0; k < std::min<std::int64_t>(2, last - i); ++k) {
-            const double value = shift + scale * pair[static_cast<std::size_t>(k)];
-            y[i + k] = store<T>(static_cast<compute_t<T>>(value));
-          }
-        }
+        draw_all(draw, y, first, last);
       });
     };
   });
 }
 
 Kernel bind_normal(BindContext& context) {
-  return bind<normal_pair>(context, context.attr_float("mean", 0.0F),
-                           context.attr_float("scale", 1.0F));
+  return bind(context, context.attr_float("mean", 0.0F), context.attr_float("scale", 1.0F),
+              [](auto&&... rest) { draw_normals(rest...); });
 }
 
 Kernel bind_uniform(BindContext& context) {
   const double low = context.attr_float("low", 0.0F);
-  return bind<uniform_pair>(context, low, context.attr_float("high", 1.0F) - low);
+  return bind(context, low, context.attr_float("high", 1.0F) - low,
+              [](auto&&... rest) { draw_pairs<uniform_pair>(rest...); });
 }
 
 constexpr OpDef random_op(std::string_view name, void (*infer)(InferContext&),

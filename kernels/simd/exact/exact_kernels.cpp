@@ -2,6 +2,6 @@
 
 namespace ondine::math::ONDINE_ISA {
 
-constinit const ExactKernels exact_kernels = {&normal_groups, &fourier_lines_of};
+constinit const ExactKernels exact_kernels = {&normal_groups, &box_muller, &fourier_lines_of};
 
 }  // namespace ondine::math::ONDINE_ISA

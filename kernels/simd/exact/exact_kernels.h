@@ -27,6 +27,16 @@ struct FourierLines {
   std::int64_t bins;  // at most n / 2 + 1
 };
 
+// Elements 2 first, 2 first + 1, ... of the sequence of normal_pair, as shift + scale * element.
+struct NormalRun {
+  RandomKey key;
+  std::uint64_t first;
+  std::int64_t pairs;  // a multiple of box_muller_pairs
+  double shift;
+  double scale;
+};
+inline constexpr std::int64_t box_muller_pairs = 8;
+
 struct ExactKernels {
   // Standard normal numbers of the blocks 16 first, 16 first + 1, ... of a stream of random_block,
   // for each group of 16 blocks 64 numbers. With u = (w / 2 + 1/2) / 2^31 for words 0 and 2 and a =
@@ -34,6 +44,11 @@ struct ExactKernels {
   // block l, sqrt(-2 log u) cos a for k = 0 and with sin for k = 1, and so of words 2 and 3 for k =
   // 2 and 3. To within 1e-6.
   void (*normals)(float* to, const RandomKey& key, std::uint64_t first, std::int64_t groups);
+
+  // A run rounded to float, two numbers for each pair, but for the pairs of which another rounding
+  // in double could give another float: about one in 10,000. Writes these, counted from `first`,
+  // to `doubtful` (room for all pairs) and returns their number; the caller computes them.
+  std::int64_t (*box_muller)(float* to, const NormalRun& run, std::int32_t* doubtful);
 
   // y_k = sum over j of x_j exp(-2 pi i jk / n), k < bins, computed in double. `scratch`:
   // fourier_scratch(half) elements.

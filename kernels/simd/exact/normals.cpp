@@ -1,51 +1,13 @@
-// Philox 4x32-10 as core/random.cpp has it, a block in each 64-bit lane, and Box and Muller's
-// transform of its words.
+// Box and Muller's transform of the words of Philox, in float.
 #include "kernels/simd/exact/exact_parts.h"
+#include "kernels/simd/exact/philox.h"
 #include "kernels/simd/vector/functions.h"
 
 namespace ondine::math::ONDINE_ISA {
 namespace {
 
-using Words = Vec<std::uint64_t>;  // of which the low halves count
-
 constexpr int group = 16;             // blocks
 constexpr int blocks = lanes<float>;  // of one step: the even and the odd ones in a vector each
-
-// Products of the low halves.
-ONDINE_INLINE Words multiply(const Words& a, std::uint32_t b) {
-#if defined(__AVX512F__)
-  return reinterpret_cast<Words>(
-      _mm512_maskz_mul_epu32(0xff, reinterpret_cast<__m512i>(a), _mm512_set1_epi64(b)));
-#elif defined(__AVX2__)
-  return reinterpret_cast<Words>(
-      _mm256_mul_epu32(reinterpret_cast<__m256i>(a), _mm256_set1_epi64x(b)));
-#elif defined(__SSE2__)
-  return reinterpret_cast<Words>(_mm_mul_epu32(reinterpret_cast<__m128i>(a), _mm_set1_epi64x(b)));
-#else
-  return (a & 0xffffffffU) * std::uint64_t{b};
-#endif
-}
-
-// Words 0 to 3 of the blocks.
-ONDINE_INLINE void philox(const RandomKey& key, const Words& index, Words (&c)[4]) {
-  std::uint32_t k0 = static_cast<std::uint32_t>(key.seed) ^ key.stream * 0x85EBCA6BU;
-  std::uint32_t k1 = static_cast<std::uint32_t>(key.seed >> 32) ^ key.stream;
-  c[0] = index;
-  c[1] = index >> 32;
-  c[2] = Words{} + key.step;
-  c[3] = c[2] >> 32;
-#pragma GCC unroll 10
-  for (int round = 0; round < 10; ++round) {
-    const Words p0 = multiply(c[0], 0xD2511F53U);
-    const Words p1 = multiply(c[2], 0xCD9E8D57U);
-    c[0] = (p1 >> 32) ^ c[1] ^ std::uint64_t{k0};
-    c[1] = p1;
-    c[2] = (p0 >> 32) ^ c[3] ^ std::uint64_t{k1};
-    c[3] = p0;
-    k0 += 0x9E3779B9U;
-    k1 += 0xBB67AE85U;
-  }
-}
 
 // The low halves of both, in turns.
 ONDINE_INLINE Vi interleave(const Words& even, const Words& odd) {

@@ -261,3 +261,31 @@ TEST_CASE("EyeLike puts ones on a diagonal") {
         std::vector<double>{0, 0, 0, 0});
   CHECK_THROWS_AS(run_op({.op = "EyeLike", .inputs = {random_tensor({2}, 1)}}), Error);
 }
+
+TEST_CASE("Normal numbers are those of their definition, in every dtype and for any count") {
+  for (const DType dtype : float_dtypes) {
+    for (const std::int64_t n : {1, 2, 7, 16, 255, 256, 257, 70001}) {
+      INFO(to_string(dtype) << ", " << n);
+      const OpCase op_case{.op = "RandomNormal",
+                           .inputs = {},
+                           .attributes = {{"shape", std::vector<std::int64_t>{n}},
+                                          {"dtype", static_cast<std::int64_t>(dtype)},
+                                          {"mean", 0.5F},
+                                          {"scale", 3.0F},
+                                          {"seed", std::int64_t{11}}}};
+      const auto found = as_doubles(run_at(op_case, 7, 3, 2)[0].tensor());
+      Tensor expected(DType::float64, {n});
+      bool matches = false;
+      for (std::uint32_t stream = 0; stream < 8 && !matches; ++stream) {  // the node's number
+        for (std::int64_t i = 0; i < n; ++i) {
+          const double value =
+              0.5 + 3.0 * normal_at({11, 3, stream}, static_cast<std::uint64_t>(i));
+          expected.mutable_values<double>()[static_cast<std::size_t>(i)] =
+              dtype == DType::float64 ? value : static_cast<double>(static_cast<float>(value));
+        }
+        matches = as_doubles(as_dtype(expected, dtype)) == found;
+      }
+      CHECK(matches);
+    }
+  }
+}
