@@ -202,3 +202,13 @@ TEST_CASE("numbers that an option does not take are refused in a short sentence"
     CHECK_THAT(result.err, Catch::StartsWith(message));
   }
 }
+
+TEST_CASE("prepare prints the noise that it computed for an epsilon, and writes it") {
+  const Workshop shop;
+  const std::string options =
+      "--loss softmax-cross-entropy --dp-clip 1 --dp-batch 256 --dp-epsilon 2 --dp-delta 1e-5 "
+      "--dp-rows 60000 --dp-epochs 10";
+  CHECK_THAT(shop.succeed("prepare net.onnx -o t.onnx --label y " + options).out,
+             Contains("  privacy clip 1, noise 0.855"));
+  CHECK_THAT(shop.succeed("inspect t.onnx --stage model").out, Contains("scale = 0.855"));
+}

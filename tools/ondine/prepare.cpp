@@ -1,5 +1,6 @@
 #include <ondine/prepare.h>
 
+#include <iostream>
 #include <memory>
 
 #include <ondine/options.h>
@@ -31,6 +32,11 @@ int run(Options& options) {
       ondine::prepare(options.input, options.output, prepare, options.load);
   print_warnings(report.warnings);
   print_report(options.output, report, prepare.quantize_frozen.has_value());
+  if (prepare.privacy) {
+    const Privacy& privacy = *prepare.privacy;
+    std::cout << "  privacy clip " << privacy.clip << ", noise " << privacy.noise << ", batches of "
+              << privacy.batch_size << " rows in the mean\n";
+  }
   return 0;
 }
 

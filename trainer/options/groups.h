@@ -15,11 +15,19 @@ struct DataTarget {
   bool has_recorded_text = false;
   std::int64_t recorded_rate = 0;
 };
+// Of a run whose noise is to be computed.
+struct PrivacyGoal {
+  std::optional<double> epsilon = {};
+  std::optional<double> delta = {};
+  std::uint64_t rows = 0;
+  std::uint64_t epochs = 0;
+};
 struct PrepareTarget {
   PrepareOptions options;
   std::optional<Schedule> schedule = {};  // a chosen one
   ModelSchedule lengths = {};             // of the schedule; its own is not used
   std::string cut = {};
+  PrivacyGoal privacy_goal = {};
 };
 struct TrainTarget {
   TrainerOptions options;

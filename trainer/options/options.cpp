@@ -7,6 +7,7 @@
 
 #include "trainer/options/groups.h"
 #include "trainer/options/parse.h"
+#include "trainer/options/prepare_parts.h"
 #include "trainer/options/settings.h"
 #include "trainer/text/generate/require_options.h"
 
@@ -153,6 +154,7 @@ PrepareOptions prepare_options(const OptionValues& values, OptionSpelling spelli
   options::PrepareTarget target;
   apply(options::prepare_rows(), target, values, spelling);
   require_one_loss(values, spelling);
+  options::reach_privacy_goal(target, spelling);
   if (target.schedule) {
     target.options.schedule = target.lengths;
     target.options.schedule->schedule = *target.schedule;

@@ -158,30 +158,6 @@ void add_updates(Rows<PrepareTarget>& rows) {
       .rare();
 }
 
-void add_privacy(Rows<PrepareTarget>& rows) {
-  rows.heading("Privacy");
-  rows.real("dp-clip", "NORM",
-            "Train with differential privacy: bound of the norm of each row's gradient",
-            [](PrepareTarget& to, double value) {
-              to.options.privacy.emplace();
-              to.options.privacy->clip = static_cast<float>(value);
-            })
-      .above(0);
-  rows.real("dp-noise", "SIGMA", "Standard deviation of the noise, as a multiple of the bound",
-            [](PrepareTarget& to, double value) {
-              to.options.privacy->noise = static_cast<float>(value);
-            })
-      .from(0)
-      .by_default("1")
-      .needs({"dp-clip"});
-  rows.integer("dp-batch", "ROWS", "Rows of a batch in the mean, the batch size of training",
-               [](PrepareTarget& to, std::int64_t value) {
-                 to.options.privacy->batch_size = static_cast<std::uint64_t>(value);
-               })
-      .from(1)
-      .needs({"dp-clip"});
-}
-
 void add_model_schedule(Rows<PrepareTarget>& rows) {
   const auto chosen = [](PrepareTarget& to) -> Schedule& {
     if (!to.schedule) to.schedule.emplace();
