@@ -1,6 +1,7 @@
 #!/bin/sh
-# The long tests of several processes: test_distributed.sh [BUILD_DIR]
-# 1, 2 and 4 ranks under each MPI that is installed, then times of steps.
+# The long tests of several processes and machines: test_distributed.sh [BUILD_DIR]
+# 1, 2 and 4 ranks under each MPI that is installed, times of steps, and a federation of a hundred
+# nodes beside one in PyTorch. What is not installed is left out.
 set -eu
 source=$(cd "$(dirname "$0")/.." && pwd)
 build=${1:-$source/build}
@@ -33,3 +34,8 @@ for mpi in $(mpis "$build"); do
   time_of "$mpi, 2 ranks, 4 micro-shards" run_ranks "$mpi" 2 "$build/bin/ondine" "$@"
   time_of "$mpi, 2 ranks, --fast-reduce" run_ranks "$mpi" 2 "$build/bin/ondine" "$@" --fast-reduce
 done
+
+# The hundred nodes; skipped where Flower or PyTorch cannot be installed.
+status=0
+"$source/bench/federation/run.sh" "$build" "$build/federation_bench" || status=$?
+[ "$status" -eq 0 ] || [ "$status" -eq 77 ] || exit "$status"

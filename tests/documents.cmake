@@ -55,7 +55,9 @@ if(Python3_FOUND)
   add_test(NAME docs COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tools/dev/check_docs.py)
   add_test(NAME docs/chart COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/bench/chart.py
     --check)
-  set_tests_properties(docs docs/chart PROPERTIES LABELS unit)
+  add_test(NAME docs/federation_chart COMMAND ${Python3_EXECUTABLE} -B
+    ${PROJECT_SOURCE_DIR}/bench/federation/compare.py --check)
+  set_tests_properties(docs docs/chart docs/federation_chart PROPERTIES LABELS unit)
 endif()
 if(Python3_FOUND AND TARGET example_make_cnn AND TARGET ondine_cli)
   add_test(NAME docs/readme COMMAND ${Python3_EXECUTABLE}

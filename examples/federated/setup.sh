@@ -1,6 +1,6 @@
-# For the scripts of this folder, to be read with `.`: sets here, build, work, data, ondine and python.
-# The interpreter has Flower and ondine_train; the wheel is that of ONDINE_WHEELS, or else built.
-here=$(dirname "$0")
+# For scripts, to be read with `.`: sets here, this folder, unless it is set, build, data, ondine and
+# python, and prepares `work`, which must be set. The interpreter has Flower and ondine_train; the wheel is that of ONDINE_WHEELS, or else built.
+here=${here:-$(dirname "$0")}
 build=${1:-build}
 ondine=$build/bin/ondine
 python=$build/examples_flower/bin/python

@@ -32,6 +32,11 @@ std::string refusal(std::string_view name, const Answer& answer) {
   return text;
 }
 
+// Flower's code for a key that it has already.
+bool is_in_use(const LinkError& error) {
+  return error.answer().find(R"("code":23,)") != std::string::npos;
+}
+
 }  // namespace
 
 std::string FleetClient::call_once(std::string_view name, const std::string& body,
@@ -40,7 +45,7 @@ std::string FleetClient::call_once(std::string_view name, const std::string& bod
   if (answer.status == 200) return std::move(answer.body);
   if (is_passing(answer.status)) fail(ErrorCode::io, refusal(name, answer));
   throw LinkError(LinkError::Kind::refused, ErrorCode::mismatch, refusal(name, answer),
-                  answer.status);
+                  answer.status, answer.body);
 }
 
 std::string FleetClient::call(std::string_view name, const std::string& body, std::uint64_t most) {
@@ -73,6 +78,7 @@ std::uint64_t FleetClient::activate(const std::string& public_key, double heartb
     call("register-node", fleet::identity_bytes(public_key, {}), most_answer);
   } catch (const LinkError& error) {
     if (error.kind() != LinkError::Kind::refused) throw;
+    if (is_in_use(error)) return activate_when_lost(body, heartbeat_seconds);
     throw LinkError(
         LinkError::Kind::refused, ErrorCode::mismatch,
         error.message() + "; register the node's public key there: flwr supernode register FILE",
@@ -81,8 +87,31 @@ std::uint64_t FleetClient::activate(const std::string& public_key, double heartb
   return fleet::read_node_number(call("activate-node", body, most_answer));
 }
 
+std::uint64_t FleetClient::activate_when_lost(const std::string& body, double heartbeat_seconds) {
+  const auto lost = std::chrono::duration<double>(2 * heartbeat_seconds + 10);
+  const auto end =
+      Clock::now() + std::min(std::chrono::duration_cast<Milliseconds>(lost), patience_);
+  for (Milliseconds pause = first_pause;; pause = std::min(2 * pause, longest_pause)) {
+    if (!stop_.wait(pause)) {
+      throw LinkError(LinkError::Kind::interrupted, ErrorCode::cancelled, "the node was stopped");
+    }
+    try {
+      return fleet::read_node_number(call("activate-node", body, most_answer));
+    } catch (const LinkError& error) {
+      if (error.kind() != LinkError::Kind::refused || error.status() == 401) throw;
+      if (Clock::now() < end) continue;
+      throw LinkError(LinkError::Kind::refused, ErrorCode::mismatch,
+                      error.message() + "; a node with this key is online there", error.status());
+    }
+  }
+}
+
 void FleetClient::deactivate(std::uint64_t node) {
   call_once("deactivate-node", fleet::node_number_bytes(node), most_answer);
+}
+
+void FleetClient::leave(std::uint64_t node) {
+  call("deactivate-node", fleet::node_number_bytes(node), most_answer);
 }
 
 bool FleetClient::heartbeat(std::uint64_t node, double seconds) {

@@ -20,9 +20,12 @@ class FleetClient {
   FleetClient(Transport& transport, StopFlag& stop, std::chrono::milliseconds patience)
       : transport_(transport), stop_(stop), patience_(patience) {}
 
-  // The number of the node of that key, which is registered unless it is known.
+  // The number of the node of that key, which is registered unless it is known. A SuperLink keeps a
+  // node that was killed for online until two heartbeats are missing, and this waits so long.
   std::uint64_t activate(const std::string& public_key, double heartbeat_seconds);
+  // The first is not repeated.
   void deactivate(std::uint64_t node);
+  void leave(std::uint64_t node);
   // Whether the SuperLink knows the node. Is not repeated.
   bool heartbeat(std::uint64_t node, double seconds);
 
@@ -34,6 +37,7 @@ class FleetClient {
   void push(std::uint64_t node, const Parcel& reply);
 
  private:
+  std::uint64_t activate_when_lost(const std::string& body, double heartbeat_seconds);
   std::string call(std::string_view name, const std::string& body, std::uint64_t most);
   std::string call_once(std::string_view name, const std::string& body, std::uint64_t most);
 

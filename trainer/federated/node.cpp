@@ -53,6 +53,7 @@ FederatedReport Node::run() {
   try {
     Heartbeats heartbeats(client_, options_.heartbeat);
     heartbeats_ = &heartbeats;
+    leave_before();
     join();
     live();
   } catch (const LinkError& error) {
@@ -64,6 +65,7 @@ FederatedReport Node::run() {
   }
   try {
     if (node_ != 0) client_.deactivate(node_);
+    files_.forget_number();
   } catch (const Error& error) {
     note("the SuperLink was not told that the node ends: " + error.message());
   }
@@ -74,7 +76,20 @@ FederatedReport Node::run() {
 void Node::join() {
   node_ = client_.activate(public_key_, std::chrono::duration<double>(options_.heartbeat).count());
   if (node_ == 0) fail(ErrorCode::corrupt, "the SuperLink gave the node no number");
+  files_.save_number(node_);
   heartbeats_->set_node(node_);
+}
+
+// The SuperLink takes a node that was killed for online, and nobody joins in its place until it is
+// told otherwise. One that does not know the number has nothing to be told.
+void Node::leave_before() {
+  const std::optional<std::uint64_t> before = files_.number();
+  if (!before) return;
+  try {
+    client_.leave(*before);
+  } catch (const LinkError& error) {
+    if (!is_refused(error)) throw;
+  }
 }
 
 // Answers that are no answers end the node when nothing else comes for as long as it has patience.

@@ -42,6 +42,7 @@ class Node {
   void note(const std::string& text) const;
   void refuse(const fleet::Metadata& metadata, const std::string& why);
   void join();
+  void leave_before();
 
   Model& model_;
   const FederatedOptions& options_;

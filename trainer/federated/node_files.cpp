@@ -119,6 +119,23 @@ void NodeFiles::forget(const char* suffix) noexcept {
   std::filesystem::remove(checkpoint_ + suffix, ignored);
 }
 
+void NodeFiles::save_number(std::uint64_t number) {
+  if (checkpoint_.empty()) return;
+  const std::string text = std::to_string(number) + "\n";
+  atomic_write(files_, path(".number"), [&](Sink& sink) { sink.write(bytes_of(text)); });
+}
+
+std::optional<std::uint64_t> NodeFiles::number() {
+  if (checkpoint_.empty() || !exists(path(".number"))) return {};
+  const std::string text = read_file(files_, path(".number"));
+  std::uint64_t number = 0;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || std::string_view(stop, text.data() + text.size()) != "\n") {
+    fail(ErrorCode::corrupt, quoted(path(".number")), " is not the number of a node");
+  }
+  return number;
+}
+
 // A time that is NaN or far away is cut to one that can be written.
 void NodeFiles::add_answered(const fleet::Metadata& message) {
   constexpr double far = 1e15;

@@ -31,6 +31,12 @@ class NodeFiles {
   void forget_message() noexcept { forget(".message"); }
   void forget_reply() noexcept { forget(".reply"); }
 
+  // The node's number while it is joined. A file of it at the start is that of a node that was
+  // killed. Error(corrupt) for a damaged one.
+  void save_number(std::uint64_t number);
+  std::optional<std::uint64_t> number();
+  void forget_number() noexcept { forget(".number"); }
+
   // Messages that were answered, until their time is over.
   bool is_answered(const std::string& id) const { return answered_.contains(id); }
   void add_answered(const fleet::Metadata& message);

@@ -32,15 +32,17 @@ class LinkError final : public Error {
     interrupted,  // the node is to end
   };
 
-  LinkError(Kind kind, ErrorCode code, std::string message, int status = 0)
-      : Error(code, std::move(message)), kind_(kind), status_(status) {}
+  LinkError(Kind kind, ErrorCode code, std::string message, int status = 0, std::string answer = {})
+      : Error(code, std::move(message)), kind_(kind), status_(status), answer_(std::move(answer)) {}
 
   Kind kind() const noexcept { return kind_; }
   int status() const noexcept { return status_; }  // of a refusal
+  const std::string& answer() const noexcept { return answer_; }
 
  private:
   Kind kind_;
   int status_;
+  std::string answer_;
 };
 
 }  // namespace ondine::federated

@@ -52,14 +52,23 @@ Answer FakeSuperlink::post(std::string_view name, const std::string& body, std::
 Answer FakeSuperlink::answer(std::string_view name, const std::string& body) {
   if (name == "activate-node") {
     if (!is_registered) return {404, R"({"code": 2004})"};
+    if (is_online && refusals_until_lost-- > 0) return {412, R"({"code":2004,"detail":"online"})"};
+    is_online = true;
     return {200, fleet::node_number_bytes(node)};
   }
   if (name == "register-node") {
     if (!takes_registrations) return {403, R"({"code": 2001})"};
+    if (is_registered) return {412, R"({"code":23,"detail":"Public key already in use."})"};
     is_registered = true;
+    is_online = false;
     return {200, fleet::node_number_bytes(node)};
   }
   if (!is_registered) return {401, "Invalid SuperNode authentication"};
+  if (name == "deactivate-node") {
+    if (body != fleet::node_number_bytes(node)) return {401, "another node"};
+    is_online = false;
+    return {200, ""};
+  }
   if (name == "send-node-heartbeat") return {200, fleet::link::heartbeat_answer_bytes(true)};
   if (name == "pull-messages") {
     if (waiting.empty()) return {200, ""};

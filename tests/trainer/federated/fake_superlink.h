@@ -35,6 +35,8 @@ class FakeSuperlink final : public federated::Transport {
   std::mutex mutex;
   std::uint64_t node = 41;
   bool is_registered = false;
+  bool is_online = false;  // from its activation on; such a node cannot be activated
+  int refusals_until_lost = 1;
   bool takes_registrations = true;
   Intercept before = {};  // an answer in place of the right one
   Intercept after = {};   // called when the SuperLink has done what was asked

@@ -89,6 +89,55 @@ TEST_CASE("a node that is killed at any call after the message was kept replies 
   CHECK(replies > 20);
 }
 
+TEST_CASE("a node that was killed leaves before it joins again, for the SuperLink has it online") {
+  const TemporaryFolder folder;
+  FakeSuperlink superlink;
+  superlink.refusals_until_lost = 1000;
+  superlink.before = [](std::string_view name, const std::string&) {
+    if (name == "pull-messages") throw Killed();
+    return std::optional<federated::Answer>();
+  };
+  {
+    LineNode node(superlink);
+    node.options.checkpoint = folder / "node.ckpt";
+    CHECK_THROWS_AS(node.run(), Killed);
+  }
+  CHECK(superlink.is_online);
+  superlink.before = {};
+  superlink.order.clear();
+  superlink.deliver(make_message({.arrays = line_weights()}));
+  CHECK(run_again(superlink, folder / "node.ckpt").answered == 1);
+  CHECK(superlink.order.at(0) == "deactivate-node");
+  CHECK(superlink.order.at(1) == "activate-node");
+  CHECK(superlink.calls["register-node"] == 0);
+  CHECK_FALSE(std::filesystem::exists(folder / "node.ckpt.number"));
+}
+
+TEST_CASE("a number of a SuperLink that has forgotten the node does no harm") {
+  const TemporaryFolder folder;
+  std::ofstream(folder / "node.ckpt.number") << "77\n";
+  FakeSuperlink superlink;
+  superlink.deliver(make_message({.arrays = line_weights()}));
+  CHECK(run_again(superlink, folder / "node.ckpt").answered == 1);
+  CHECK(superlink.calls["register-node"] == 1);
+}
+
+TEST_CASE("a node without its number joins when the SuperLink misses the one that was killed") {
+  FakeSuperlink superlink;
+  superlink.is_registered = superlink.is_online = true;
+  superlink.deliver(make_message({.arrays = line_weights()}));
+  LineNode node(superlink);
+  CHECK(node.run().answered == 1);
+  CHECK(superlink.calls["activate-node"] == 2);
+
+  FakeSuperlink busy;
+  busy.is_registered = busy.is_online = true;
+  busy.refusals_until_lost = 1000;
+  LineNode second(busy);
+  second.options.retry = std::chrono::milliseconds(300);
+  CHECK_THROWS_WITH(second.run(), Contains("a node with this key is online there"));
+}
+
 TEST_CASE("a connection that breaks at any call is tried again") {
   const NamedValues expected = undisturbed();
   bool was_broken = true;
@@ -164,7 +213,7 @@ TEST_CASE("the checkpoint holds the weights of the last message") {
 }
 
 TEST_CASE("files of a node that are damaged are named") {
-  for (const std::string suffix : {".message", ".reply", ".answered"}) {
+  for (const std::string suffix : {".message", ".reply", ".answered", ".number"}) {
     const TemporaryFolder folder;
     std::ofstream(folder / ("node.ckpt" + suffix)) << "ondine-parcel 1\n and nothing of the kind, "
                                                       "but long enough for a checksum";
