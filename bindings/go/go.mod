@@ -1,0 +1,3 @@
+module ondine
+
+go 1.21

@@ -1,0 +1,33 @@
+#!/bin/sh
+# Builds the crates over libondine.so, runs their tests, the example and the quick start of the
+# README: run.sh SOURCE LIBRARY-FOLDER WORK [--random SECONDS]. Exits with 77, which ctest counts as
+# skipped, where there is no cargo.
+set -eu
+source=$1
+library=$2
+work=$3
+[ "${4:-}" != --random ] || export ONDINE_RANDOM_SECONDS="$5"
+command -v cargo >/dev/null || { echo "skipped: no cargo (Rust from https://rustup.rs)"; exit 77; }
+mkdir -p "$work"
+"$source/tools/dev/c_declarations.py" rust >"$work/declarations.rs"
+cmp "$work/declarations.rs" "$source/bindings/rust/ondine-sys/src/lib.rs" || {
+  echo "write it anew: tools/dev/c_declarations.py rust >bindings/rust/ondine-sys/src/lib.rs" >&2
+  exit 1
+}
+rm -rf "$work/crates"
+cp -R "$source/bindings/rust" "$work/crates"
+mkdir -p "$work/crates/ondine/tests/support"
+cp "$source"/tests/bindings/rust/*.rs "$work/crates/ondine/tests"
+mv "$work/crates/ondine/tests/support.rs" "$work/crates/ondine/tests/support/mod.rs"
+"$source/tests/bindings/quick_start.sh" rust "$source/bindings/rust/README.md" \
+  "$work/crates/ondine/examples/quick_start.rs" "$work/flowers.csv"
+export ONDINE_LIB_DIR="$library" LD_LIBRARY_PATH="$library" CARGO_TARGET_DIR="$work/target"
+export RUSTFLAGS="-D warnings" RUSTDOCFLAGS="-D warnings"
+cd "$work/crates"
+cargo test --offline -q --jobs "${JOBS:-1}"
+cd "$work"
+rm -f tuned.onnx
+"$CARGO_TARGET_DIR/debug/examples/quick_start"
+[ -s tuned.onnx ]
+"$CARGO_TARGET_DIR/debug/examples/finetune" flowers.csv example.onnx
+"$CARGO_TARGET_DIR/debug/examples/finetune" flowers.csv example.onnx tuned.onnx
