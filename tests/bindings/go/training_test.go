@@ -3,6 +3,7 @@ package ondine_test
 
 import (
 	"math"
+	"os"
 	"path/filepath"
 	"reflect"
 	"runtime"
@@ -349,4 +350,22 @@ func TestWhatNothingRefersToIsFreed(t *testing.T) {
 			t.Fatal(ondine.LiveHandles(), "objects after", before)
 		}
 	}
+}
+
+func TestDataThatAModelKeepsOutsideComesFromAFunctionWhoseErrorIsTheCause(t *testing.T) {
+	net, folder := model(), t.TempDir()
+	file := filepath.Join(folder, "outside.onnx")
+	ok(t, net.ExportTraining(file, ondine.Options{"external-data-from": 64}))
+	bytes := must(os.ReadFile(file))
+	loaded := must(ondine.LoadExternal(bytes,
+		func(location string, offset uint64, to []byte) error {
+			copy(to, must(os.ReadFile(filepath.Join(folder, location)))[offset:])
+			return nil
+		}, nil))
+	if !reflect.DeepEqual(must(loaded.Parameters()), must(net.Parameters())) {
+		t.Error("other weights")
+	}
+	_, err := ondine.LoadExternal(bytes,
+		func(string, uint64, []byte) error { return errSensor }, nil)
+	refused(t, err, ondine.ErrNotFound, "the sensor is off")
 }

@@ -22,6 +22,8 @@ mv "$work/crates/ondine/tests/support.rs" "$work/crates/ondine/tests/support/mod
 "$source/tests/bindings/quick_start.sh" rust "$source/bindings/rust/README.md" \
   "$work/crates/ondine/examples/quick_start.rs" "$work/flowers.csv"
 export ONDINE_LIB_DIR="$library" LD_LIBRARY_PATH="$library" CARGO_TARGET_DIR="$work/target"
+mkdir -p "$work/files"
+export TMPDIR="$work/files"
 export RUSTFLAGS="-D warnings" RUSTDOCFLAGS="-D warnings"
 cd "$work/crates"
 cargo test --offline -q --jobs "${JOBS:-1}"

@@ -287,3 +287,21 @@ fn a_worker_of_a_federation_answers_with_trained_arrays() {
     let error = worker.answer("dance", None, None, None).map(|_| ()).unwrap_err();
     assert!(error.to_string().contains("dance"), "{error}");
 }
+
+#[test]
+fn data_that_a_model_keeps_outside_comes_from_a_closure_whose_error_is_told() {
+    let (whole, file) = (model(), path("outside.onnx"));
+    whole.export_training(&file, &Options::new().with("external-data-from", 64)).unwrap();
+    let bytes = std::fs::read(&file).unwrap();
+    let folder = file.parent().unwrap().to_path_buf();
+    let read = move |location: &str, offset: u64, to: &mut [u8]| {
+        let data = std::fs::read(folder.join(location)).unwrap();
+        to.copy_from_slice(&data[offset as usize..offset as usize + to.len()]);
+        Ok(())
+    };
+    let loaded = Model::load_with_external_data(&bytes, read, &Options::new()).unwrap();
+    assert_eq!(loaded.parameters().unwrap(), whole.parameters().unwrap());
+    let nobody = |_: &str, _: u64, _: &mut [u8]| Err(Error::new(Code::Io, "the disk is gone"));
+    let error = Model::load_with_external_data(&bytes, nobody, &Options::new()).map(|_| ());
+    assert!(error.unwrap_err().to_string().contains("the disk is gone"));
+}
