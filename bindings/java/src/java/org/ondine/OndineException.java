@@ -8,7 +8,7 @@ public final class OndineException extends RuntimeException {
   private static final long serialVersionUID = 1;
   private final Code code;
   private final String reason;
-  private final List<String> context;
+  private final String[] context;
 
   OndineException(Code code, String message) {
     this(code, message, message, List.of(), null);
@@ -19,7 +19,7 @@ public final class OndineException extends RuntimeException {
     super(message, cause);
     this.code = code;
     this.reason = reason;
-    this.context = context;
+    this.context = context.toArray(String[]::new);
   }
 
   public Code code() {
@@ -33,17 +33,17 @@ public final class OndineException extends RuntimeException {
 
   /** The enclosing objects, innermost first. */
   public List<String> context() {
-    return context;
+    return List.of(context);
   }
 
   private OndineException because(Throwable cause) {
-    return new OndineException(code, getMessage() + "\n" + cause, reason, context, cause);
+    return new OndineException(code, getMessage() + "\n" + cause, reason, context(), cause);
   }
 
   /** With one enclosing object more. */
   OndineException about(String name) {
     String line = "'" + name + "'";
-    List<String> more = new ArrayList<>(context);
+    List<String> more = new ArrayList<>(context());
     more.add(line);
     return new OndineException(code, getMessage() + "\n" + line, reason, more, getCause());
   }
