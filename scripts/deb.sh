@@ -44,6 +44,12 @@ END
 if [ "$PLAIN" = 1 ]; then
   export DEB_CFLAGS_SET='' DEB_CXXFLAGS_SET='' DEB_CPPFLAGS_SET=''
 fi
+# debhelper gives programs a home of their own.
+if command -v ccache >/dev/null; then
+  : "${CCACHE_DIR:=$(ccache -k cache_dir)}" "${CCACHE_CONFIGPATH:=$HOME/.config/ccache/ccache.conf}"
+  export CCACHE_DIR CCACHE_CONFIGPATH
+  export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache
+fi
 (cd "$tree" && DEB_BUILD_OPTIONS="parallel=$JOBS" dpkg-buildpackage -b -us -uc -nc)
 cd "$WORK"
 lintian --fail-on error,warning --allow-root "ondine_${version}_$(dpkg --print-architecture).changes"
