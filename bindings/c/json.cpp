@@ -133,6 +133,8 @@ Json prepared(const PrepareReport& report) {
           {"quantized", std::move(quantized)},
           {"quantized_layers", report.quantized_layers},
           {"schedule", report.schedule},
+          {"weight_decay", report.weight_decay},
+          {"rules", report.rules},
           {"notes", report.notes},
           {"warnings", report.warnings}};
 }

@@ -13,11 +13,14 @@ constexpr const char* averages = "ondine.averages";              // their averag
 constexpr const char* schedule = "ondine.schedule";              // for people
 constexpr const char* scheduled_rate = "ondine.scheduled_rate";  // the output with the rate
 constexpr const char* metric_weights = "ondine.metric_weights";  // METRIC=OUTPUT, one a line
-constexpr const char* qat = "ondine.qat";                        // the type of quantized weights
-constexpr const char* privacy = "ondine.privacy";                // clip, noise and batch size
-constexpr const char* counted = "ondine.counted";                // the input that counts rows
+constexpr const char* points =
+    "ondine.points";                       // sums that a step reads for parameters, one a line
+constexpr const char* qat = "ondine.qat";  // the type of quantized weights
+constexpr const char* privacy = "ondine.privacy";  // clip, noise and batch size
+constexpr const char* counted = "ondine.counted";  // the input that counts rows
 
-inline constexpr std::array all{learning_rate,  accumulate,     averaged, averages, schedule,
-                                scheduled_rate, metric_weights, qat,      privacy,  counted};
+inline constexpr std::array all{learning_rate, accumulate,     averaged,       averages,
+                                schedule,      scheduled_rate, metric_weights, points,
+                                qat,           privacy,        counted};
 
 }  // namespace ondine::graph::entry

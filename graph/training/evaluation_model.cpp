@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <set>
+#include <sstream>
 
 #include "graph/contract/opsets.h"
+#include "graph/record/training_entries.h"
 #include "graph/training/combine.h"
 #include "graph/training/evaluation_mode.h"
 #include "graph/training/needed.h"
@@ -41,6 +43,25 @@ Strings trained_values(const ModelDef& model, const GraphDef& graph) {
   return result;
 }
 
+// Values that a step reads in the place of parameters become these (docs/optimizers.md).
+void evaluate_at_parameters(const ModelDef& model, GraphDef& graph) {
+  Strings points;
+  for (const auto& [name, text] : model.metadata) {
+    if (name != entry::points) continue;
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) points.insert(line);
+  }
+  if (points.empty()) return;
+  for (NodeDef& node : graph.nodes) {
+    if (!is_standard(node, "Add") || node.inputs.size() != 2 || node.outputs.size() != 1 ||
+        !points.contains(node.outputs[0])) {
+      continue;
+    }
+    node.op = "Identity";
+    node.inputs.resize(1);
+  }
+}
+
 }  // namespace
 
 EvaluationModel evaluation_model(const ModelDef& model, std::size_t algorithm) {
@@ -49,6 +70,7 @@ EvaluationModel evaluation_model(const ModelDef& model, std::size_t algorithm) {
   result.model.training.clear();
   GraphDef& graph = result.model.graph;
   graph = combine(model, algorithm);
+  evaluate_at_parameters(model, graph);
 
   const TrainingInfoDef& info = model.training[algorithm];
   const Strings trained = trained_values(model, graph);

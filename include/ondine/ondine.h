@@ -34,6 +34,7 @@
 #include <ondine/networks.h>
 #include <ondine/operator_set.h>
 #include <ondine/operators.h>
+#include <ondine/optimizers.h>
 #include <ondine/options.h>
 #include <ondine/plan.h>
 #include <ondine/precision.h>

@@ -13,6 +13,7 @@
 #include <ondine/export.h>
 #include <ondine/limits.h>
 #include <ondine/model.h>
+#include <ondine/optimizers.h>
 #include <ondine/preprocess.h>
 #include <ondine/privacy.h>
 #include <ondine/schedule.h>
@@ -47,44 +48,6 @@ enum class Loss : std::uint8_t {
 // of one. Its inputs with names of values of the main graph read these, in training mode; the
 // others become inputs of the training model.
 using LossModel = std::variant<std::monostate, std::filesystem::path, std::vector<std::byte>>;
-
-// Optimizers, by the update that they write. learning_rate is the default of the input
-// "learning_rate"; weight_decay adds weight_decay * w to the gradient of each parameter w, but for
-// AdamW, which takes learning_rate * weight_decay * w off the parameter itself.
-struct Sgd {
-  float learning_rate = 0.01F;
-  float weight_decay = 0;
-};
-struct Momentum {
-  float learning_rate = 0.01F;
-  float momentum = 0.9F;  // in [0, 1)
-  float weight_decay = 0;
-};
-struct Nesterov {
-  float learning_rate = 0.01F;
-  float momentum = 0.9F;  // in [0, 1)
-  float weight_decay = 0;
-};
-struct Adagrad {
-  float learning_rate = 0.01F;
-  float epsilon = 1e-8F;  // positive
-  float weight_decay = 0;
-};
-struct Adam {
-  float learning_rate = 0.001F;
-  float beta1 = 0.9F;     // in [0, 1)
-  float beta2 = 0.999F;   // in [0, 1)
-  float epsilon = 1e-8F;  // positive
-  float weight_decay = 0;
-};
-struct AdamW {
-  float learning_rate = 0.001F;
-  float beta1 = 0.9F;     // in [0, 1)
-  float beta2 = 0.999F;   // in [0, 1)
-  float epsilon = 1e-8F;  // positive
-  float weight_decay = 0;
-};
-using Optimizer = std::variant<Sgd, Momentum, Nesterov, Adagrad, Adam, AdamW>;
 
 // The factor on the loss whose derivatives are computed, so that small ones are not rounded to 0 in
 // float16; the gradients are divided by it, in float32. With a factor, a step with a gradient that
@@ -334,6 +297,9 @@ struct PrepareOptions {
   // first node that mixes rows, or the parameter and operator where the norm of a row's gradient
   // cannot be formed; Error(mismatch) for options that it excludes.
   std::optional<Privacy> privacy = {};
+  // Of the optimizer's weight_decay: Error(mismatch) for settings here without one.
+  DecayedParameters decayed = DecayedParameters::automatic;
+  std::vector<DecayGroup> decay_groups = {};
 };
 
 // What becomes of a floating point tensor of the model.
@@ -374,6 +340,9 @@ struct PrepareReport {
   std::string schedule;              // of the learning rate, for people; empty without one
   // What was frozen for its elements or its name alone; Model::warnings() of what was written.
   std::vector<std::string> warnings;
+  std::string weight_decay;  // of which parameters, for people; empty without one
+  // Which parameters an optimizer with several rules treats how, for people; empty with one rule.
+  std::string rules;
 };
 
 // An inference model with its training information added, ready to train: initialize(load.seed) has

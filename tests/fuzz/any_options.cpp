@@ -57,7 +57,7 @@ class OptionsWriter {
 
   void choose_optimizer() {
     const float decay = rare() ? share() : 0;
-    switch (choices_->below(6)) {
+    switch (choices_->below(11)) {
       case 0:
         options_.optimizer = Sgd{share(), decay};
         return;
@@ -72,6 +72,21 @@ class OptionsWriter {
         return;
       case 4:
         options_.optimizer = Adam{share(), 0.9F, 0.999F, share(), decay};
+        return;
+      case 5:
+        options_.optimizer = Lion{share(), share(), 0.99F, decay};
+        return;
+      case 6:
+        options_.optimizer = Adafactor{share(), decay};
+        return;
+      case 7:
+        options_.optimizer = Muon{share(), share(), 0.9F, 0.999F, 1e-8F, decay};
+        return;
+      case 8:
+        options_.optimizer = ScheduleFree{share(), share(), 0.999F, 1e-8F, decay};
+        return;
+      case 9:
+        options_.optimizer = AdamW8{share(), share(), 0.999F, 1e-8F, decay};
         return;
       default:
         options_.optimizer = AdamW{share(), share(), 0.999F, 1e-8F, decay};
@@ -92,6 +107,8 @@ class OptionsWriter {
     if (rare()) {
       options_.rate_groups = {{choices_->pick(parameters_), share(), choices_->below(3)}};
     }
+    if (rare()) options_.decayed = static_cast<DecayedParameters>(choices_->below(3));
+    if (rare()) options_.decay_groups = {{choices_->pick(parameters_), share()}};
   }
 
   void choose_steps() {

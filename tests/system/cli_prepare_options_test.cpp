@@ -46,6 +46,42 @@ TEST_CASE("coefficients of an optimizer are those of the options, each where it 
          "initializer decay: tensor(float)[] {0.02}\n",
          "decay.rate = Mul-17(learning_rate, decay)\n"});
   check("adam", {"{alpha = 0.9, beta = 0.999, epsilon = 1e-08, norm_coefficient = 0}\n"});
+  const std::string betas = " --beta1 0.8 --beta2 0.95";
+  check("lion --weight-decay 0.02" + given + betas,
+        {rate, "initializer keep: tensor(float)[] {0.8}\n",
+         "initializer keep_1: tensor(float)[] {0.95}\n",
+         "initializer decay: tensor(float)[] {0.02}\n"});
+  check("lion", {"initializer learning_rate: tensor(float)[] {1e-04}\n",
+                 "initializer keep_1: tensor(float)[] {0.99}\n"});
+  check("adafactor --weight-decay 0.02" + given,
+        {rate, "initializer decay: tensor(float)[] {0.02}\n"});
+  check("muon --weight-decay 0.02" + momentum + betas + " --epsilon 0.001",
+        {rate, "initializer keep: tensor(float)[] {0.7}\n",
+         "{alpha = 0.8, beta = 0.95, epsilon = 0.001, norm_coefficient = 0}\n"});
+  check("schedule-free" + given + betas + " --epsilon 0.001",
+        {rate, "initializer keep: tensor(float)[] {0.95}\n",
+         "initializer epsilon: tensor(float)[] {0.001}\n",
+         "initializer offset.part: tensor(float)[] {0.19999999}\n"});
+  check("adamw-8bit --weight-decay 0.02" + adam,
+        {rate, "{alpha = 0.8, beta = 0.95, epsilon = 0.001, norm_coefficient = 0}\n",
+         "initializer decay: tensor(float)[] {0.02}\n"});
+}
+
+TEST_CASE("the weight decay acts on the parameters that the options say") {
+  const Workshop shop;
+  const std::string sgd = "--loss mse --optimizer sgd --weight-decay 0.02";
+  CHECK_THAT(prepared(shop, sgd), Contains("Mul-17(fc1.b, decay)\n"));
+  const std::string matrices = prepared(shop, sgd + " --decay matrices");
+  CHECK_THAT(matrices, Contains("Mul-17(fc1.w, decay)\n") && !Contains("Mul-17(fc1.b, decay"));
+  const std::string scaled =
+      prepared(shop, sgd + " --decay-scale 'fc1.*=0.5' --decay-scale fc1.b=0");
+  CHECK_THAT(scaled, Contains("initializer decay: tensor(float)[] {0.01}\n"));
+  CHECK_THAT(scaled, Contains("Mul-17(fc1.w, decay)\n") && !Contains("(fc1.b, decay"));
+  CHECK_THAT(scaled, Contains("Mul-17(fc2.b, decay_1)\n"));
+  const auto said = shop.succeed("prepare net.onnx -o t.onnx " + sgd + " --decay matrices").out;
+  CHECK_THAT(said, Contains("  decay   0.02 on 2 parameters, none on 2 vectors\n"));
+  shop.misuse("prepare net.onnx -o t.onnx " + sgd + " --decay-scale fc1.w",
+              "--decay-scale needs PATTERN=NUMBER, found fc1.w");
 }
 
 TEST_CASE("bounds, factors, delays and averages of updates are those of the options") {
@@ -146,15 +182,24 @@ TEST_CASE("an option of prepare that would change nothing is wrong usage") {
   };
   for (const Case& one :
        {Case{"--loss mse --optimizer adam --momentum 0.9",
-             "--momentum does not apply to adam; use --optimizer sgd, momentum or nesterov"},
+             "--momentum does not apply to adam; use --optimizer sgd, momentum, nesterov or muon"},
         {"--loss mse --optimizer adagrad --momentum 0.9",
-         "--momentum does not apply to adagrad; use --optimizer sgd, momentum or nesterov"},
+         "--momentum does not apply to adagrad; use --optimizer sgd, momentum, nesterov or muon"},
         {"--loss mse --optimizer momentum --beta1 0.9",
-         "--beta1 does not apply to momentum; use --optimizer adam or adamw"},
+         "--beta1 does not apply to momentum; use --optimizer adam, adamw, lion, muon, "
+         "schedule-free "
+         "or adamw-8bit"},
         {"--loss mse --optimizer adagrad --beta2 0.9",
-         "--beta2 does not apply to adagrad; use --optimizer adam or adamw"},
+         "--beta2 does not apply to adagrad; use --optimizer adam, adamw, lion, muon, "
+         "schedule-free "
+         "or adamw-8bit"},
         {"--loss mse --optimizer nesterov --epsilon 1e-8",
-         "--epsilon does not apply to nesterov; use --optimizer adagrad, adam or adamw"},
+         "--epsilon does not apply to nesterov; use --optimizer adagrad, adam, adamw, muon, "
+         "schedule-free or adamw-8bit"},
+        {"--loss mse --optimizer lion --epsilon 1e-8", "--epsilon does not apply to lion"},
+        {"--loss mse --optimizer adafactor --beta1 0.9", "--beta1 does not apply to adafactor"},
+        {"--loss mse --decay all", "--decay needs --weight-decay"},
+        {"--loss mse --decay-scale fc1.w=0", "--decay-scale needs --weight-decay"},
         // Given as it is without the option, too.
         {"--loss mse --huber-delta 1", "--huber-delta does not apply to mse; use --loss huber"},
         {"--loss bce --focal-gamma 2", "--focal-gamma does not apply to bce; use --loss focal"},

@@ -45,8 +45,9 @@ Kind kind_of(const NodeDef& node) {
   return graph::one_of(node.op, {"Adagrad", "Momentum"}) ? Kind::other : Kind::unknown;
 }
 
-// Whether elements of states of the optimizer go into a root, as second moments do.
-bool takes_roots(const graph::GraphDef& algorithm, const Model& model) {
+// Whether elements of states of the optimizer go into a root, as second moments do, or signs of
+// them are taken: steps of these optimizers are about as large as their rate.
+bool sets_sizes(const graph::GraphDef& algorithm, const Model& model) {
   std::set<std::string, std::less<>> moments;
   for (const StateInfo& one : model.state()) {
     if (one.role == StateRole::optimizer_state && one.shape.rank() > 0) moments.insert(one.name);
@@ -58,14 +59,15 @@ bool takes_roots(const graph::GraphDef& algorithm, const Model& model) {
         node.op.starts_with("Reduce")) {
       continue;
     }
-    if (graph::one_of(node.op, {"Sqrt", "Pow"}) && moments.contains(node.inputs[0])) return true;
+    if (graph::one_of(node.op, {"Sqrt", "Pow", "Sign"}) && moments.contains(node.inputs[0]))
+      return true;
     moments.insert(node.outputs.begin(), node.outputs.end());
   }
   return false;
 }
 
-// Whether the optimizer is Adam or a relative of it, of any algorithm: the first may only
-// accumulate gradients.
+// Whether the optimizer is Adam, a relative of it or one that takes signs, of any algorithm: the
+// first may only accumulate gradients.
 bool is_adaptive(const Model& model) {
   const graph::ModelDef& def = ModelAccess::impl(model).def;
   bool is_known = false;
@@ -78,7 +80,7 @@ bool is_adaptive(const Model& model) {
     }
   }
   return !is_known && std::ranges::any_of(def.training, [&](const graph::TrainingInfoDef& info) {
-    return info.algorithm && takes_roots(*info.algorithm, model);
+    return info.algorithm && sets_sizes(*info.algorithm, model);
   });
 }
 
@@ -89,11 +91,12 @@ void find_learning_rate(const Examination& on, Findings& findings) {
   if (!rate) return;
   const double bound = is_adaptive(*on.model) ? most_adaptive : most;
   if (std::isfinite(*rate) && *rate >= least && *rate <= bound) return;
-  findings.push_back({"learning-rate",
-                      cat("the learning rate is ", brief(*rate), "; usual are ", brief(least),
-                          " to ", brief(bound), bound == most_adaptive ? " with Adam" : ""),
-                      cat("Choose another: train --learning-rate ",
-                          bound == most_adaptive ? "0.001" : "0.01", ".")});
+  findings.push_back(
+      {"learning-rate",
+       cat("the learning rate is ", brief(*rate), "; usual are ", brief(least), " to ",
+           brief(bound), bound == most_adaptive ? " with Adam and its like" : ""),
+       cat("Choose another: train --learning-rate ", bound == most_adaptive ? "0.001" : "0.01",
+           ".")});
 }
 
 }  // namespace ondine::trainer

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <variant>
 
 #include "core/message.h"
 #include "graph/training/prepare/losses/kinds.h"
@@ -55,8 +56,9 @@ float& learning_rate_of(Optimizer& optimizer) {
 }
 
 const char* name_of(const Optimizer& optimizer) {
-  constexpr std::array<const char*, 6> names{"sgd",     "momentum", "nesterov",
-                                             "adagrad", "adam",     "adamw"};
+  constexpr std::array names{"sgd",  "momentum",  "nesterov", "adagrad",       "adam",      "adamw",
+                             "lion", "adafactor", "muon",     "schedule-free", "adamw-8bit"};
+  static_assert(names.size() == std::variant_size_v<Optimizer>);
   return names.at(optimizer.index());
 }
 

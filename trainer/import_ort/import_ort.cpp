@@ -28,6 +28,9 @@ PrepareOptions options_for(const trainer::OrtArtifacts& artifacts) {
   options.optimizer = artifacts.optimizer.settings;
   options.clip_norm = artifacts.optimizer.clip_norm;
   options.init = WeightInit::keep;
+  const bool decays =
+      std::visit([](const auto& one) { return one.weight_decay != 0; }, options.optimizer);
+  if (decays) options.decayed = DecayedParameters::all;  // as onnxruntime-training
   options.training_mode = artifacts.trains_mode;
   for (const auto& [name, value] : artifacts.checkpoint.trained) options.train.push_back(name);
   return options;

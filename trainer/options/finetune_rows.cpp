@@ -69,6 +69,8 @@ void add_preparation(Finetune& rows) {
   rows.take(all, "optimizer", prepare_of).by_default("");
   rows.take(all, "momentum", prepare_of);
   rows.take(all, "weight-decay", prepare_of).needs({"optimizer"});
+  rows.take(all, "decay", prepare_of).always();
+  rows.take(all, "decay-scale", prepare_of).always();
   rows.take(all, {"beta1", "beta2", "epsilon"}, prepare_of);
   rows.take(
       all,

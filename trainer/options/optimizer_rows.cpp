@@ -1,6 +1,7 @@
 // The optimizer and its coefficients.
 #include <variant>
 
+#include "trainer/options/parse.h"
 #include "trainer/options/prepare_parts.h"
 
 namespace ondine::options {
@@ -25,6 +26,13 @@ void set_momentum(PrepareTarget& to, double value) {
   })(to, value);
 }
 
+void add_decay_scales(PrepareTarget& to, const Given& given) {
+  for (const std::string& text : given.texts()) {
+    const auto [pattern, scale] = pattern_and_number(text, given.option());
+    to.options.decay_groups.push_back({pattern, static_cast<float>(scale)});
+  }
+}
+
 }  // namespace
 
 void add_optimizers(Rows<PrepareTarget>& rows) {
@@ -36,42 +44,66 @@ void add_optimizers(Rows<PrepareTarget>& rows) {
            {"nesterov", Nesterov{}},
            {"adagrad", Adagrad{}},
            {"adam", Adam{}},
-           {"adamw", AdamW{}}},
+           {"adamw", AdamW{}},
+           {"lion", Lion{}},
+           {"adafactor", Adafactor{}},
+           {"muon", Muon{}},
+           {"schedule-free", ScheduleFree{}},
+           {"adamw-8bit", AdamW8{}}},
           "Rule of the updates",
           [](PrepareTarget& to, const Optimizer& value) { to.options.optimizer = value; })
       .by_default("sgd");
-  rows.real("momentum", "MOMENTUM", "Momentum coefficient, for sgd, momentum and nesterov",
+  rows.real("momentum", "MOMENTUM", "Momentum coefficient, for sgd, momentum, nesterov and muon",
             set_momentum)
       .from(0)
       .below(1)
-      .with("optimizer", {"sgd", "momentum", "nesterov"});
-  rows.real("learning-rate", "RATE",
-            "Default learning rate; if absent 0.001 for adam and adamw, else 0.01",
-            coefficient([](auto& one, float rate) { one.learning_rate = rate; }))
+      .with("optimizer", {"sgd", "momentum", "nesterov", "muon"});
+  rows.real(
+          "learning-rate", "RATE",
+          "Default learning rate; if absent 0.001 for adam, adamw, adamw-8bit and muon, 0.0001 for "
+          "lion, 0.0025 for schedule-free, else 0.01",
+          coefficient([](auto& one, float rate) { one.learning_rate = rate; }))
       .letter('r');
-  rows.real("weight-decay", "DECAY", "Weight decay; adamw takes it off the parameters themselves",
+  rows.real("weight-decay", "DECAY",
+            "Weight decay; adamw and the optimizers after it take it off the parameters themselves",
             coefficient([](auto& one, float decay) { one.weight_decay = decay; }))
       .by_default("0");
+  rows.choice<DecayedParameters>(
+          "decay",
+          {{"auto", DecayedParameters::automatic},
+           {"all", DecayedParameters::all},
+           {"matrices", DecayedParameters::matrices}},
+          "Which parameters the weight decay acts on: all, matrices (two or more dims), or auto: "
+          "matrices in transformers, else all",
+          [](PrepareTarget& to, DecayedParameters value) { to.options.decayed = value; })
+      .by_default("auto")
+      .needs({"weight-decay"});
+  rows.text("decay-scale", "PATTERN=FACTOR",
+            "Factor of the weight decay of the parameters that match, as 'head.*=0'",
+            add_decay_scales)
+      .repeats()
+      .needs({"weight-decay"});
   rows.real("beta1", "DECAY", "Decay of the first moment; 0.9 if absent",
             coefficient([](auto& one, float beta) {
               if constexpr (requires { one.beta1; }) one.beta1 = beta;
             }))
       .from(0)
       .below(1)
-      .with("optimizer", {"adam", "adamw"});
-  rows.real("beta2", "DECAY", "Decay of the second moment; 0.999 if absent",
+      .with("optimizer", {"adam", "adamw", "lion", "muon", "schedule-free", "adamw-8bit"});
+  rows.real("beta2", "DECAY",
+            "Decay of the second moment, of lion the momentum; 0.999 if absent, for lion 0.99",
             coefficient([](auto& one, float beta) {
               if constexpr (requires { one.beta2; }) one.beta2 = beta;
             }))
       .from(0)
       .below(1)
-      .with("optimizer", {"adam", "adamw"});
+      .with("optimizer", {"adam", "adamw", "lion", "muon", "schedule-free", "adamw-8bit"});
   rows.real("epsilon", "EPSILON", "Added to denominators; 1e-8 if absent",
             coefficient([](auto& one, float epsilon) {
               if constexpr (requires { one.epsilon; }) one.epsilon = epsilon;
             }))
       .above(0)
-      .with("optimizer", {"adagrad", "adam", "adamw"});
+      .with("optimizer", {"adagrad", "adam", "adamw", "muon", "schedule-free", "adamw-8bit"});
 }
 
 }  // namespace ondine::options

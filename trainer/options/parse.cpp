@@ -129,6 +129,17 @@ std::pair<std::string, std::string> name_and_value(const std::string& text, std:
   return std::move(*parts);
 }
 
+std::pair<std::string, double> pattern_and_number(const std::string& text,
+                                                  const std::string& option) {
+  const std::size_t at = text.rfind('=');
+  const auto value =
+      at == std::string::npos ? std::optional<double>() : number(text.substr(at + 1));
+  if (at == 0 || !value) {
+    throw Error(ErrorCode::invalid_option, option + " needs PATTERN=NUMBER, found " + text);
+  }
+  return {text.substr(0, at), *value};
+}
+
 }  // namespace ondine::options
 
 namespace ondine {

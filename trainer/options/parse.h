@@ -34,4 +34,8 @@ std::vector<std::string> split(std::string_view text, char separator);
 std::pair<std::string, std::string> name_and_value(const std::string& text, std::string_view option,
                                                    std::span<const PortInfo> inputs);
 
+// "PATTERN=NUMBER"; patterns may contain '='. Error(invalid_option) naming the option.
+std::pair<std::string, double> pattern_and_number(const std::string& text,
+                                                  const std::string& option);
+
 }  // namespace ondine::options

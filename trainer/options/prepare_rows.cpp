@@ -67,18 +67,6 @@ void add_parameters(Rows<PrepareTarget>& rows) {
       .rare();
 }
 
-// "PATTERN=NUMBER"; patterns may contain '='.
-std::pair<std::string, double> pattern_and_number(const std::string& text,
-                                                  const std::string& option) {
-  const std::size_t at = text.rfind('=');
-  const auto value =
-      at == std::string::npos ? std::optional<double>() : number(text.substr(at + 1));
-  if (at == 0 || !value) {
-    throw Error(ErrorCode::invalid_option, option + " needs PATTERN=NUMBER, found " + text);
-  }
-  return {text.substr(0, at), *value};
-}
-
 void add_rate_scales(PrepareTarget& to, const Given& given) {
   for (const std::string& text : given.texts()) {
     const auto [pattern, scale] = pattern_and_number(text, given.option());

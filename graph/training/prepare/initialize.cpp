@@ -280,6 +280,11 @@ bool multiplies_data(const GraphDef& graph, Functions functions, const Initializ
   return !drawn_weights(graph, functions, {&weight}).empty();
 }
 
+bool is_product_weight(const GraphDef& graph, Functions functions, const InitializerDef& weight) {
+  const auto drawn = drawn_weights(graph, functions, {&weight});
+  return !drawn.empty() && drawn[0].second != Layout::table;
+}
+
 ChosenInit choose_init(const ModelDef& model, const ParameterChoice& parameters,
                        const Fresh& fresh) {
   const std::string trained = trained_tensor(model, parameters, fresh);

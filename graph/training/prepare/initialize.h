@@ -28,6 +28,10 @@ ChosenInit choose_init(const ModelDef& model, const ParameterChoice& parameters,
 bool multiplies_data(const GraphDef& graph, std::span<const FunctionDef> functions,
                      const InitializerDef& weight);
 
+// The same without tables whose rows are looked up and that nothing multiplies.
+bool is_product_weight(const GraphDef& graph, std::span<const FunctionDef> functions,
+                       const InitializerDef& weight);
+
 // Draws for every trained weight of two or more dims that multiplies its data (biases and other
 // element-wise operands restart from their initializers), and for `fresh`, by its rules, in any
 // case. Weights with a master are what this, drawn in float32, rounds to. Outputs are bound in

@@ -10,6 +10,7 @@
 #include "graph/contract/opsets.h"
 #include "graph/record/training_entries.h"
 #include "graph/training/adapters/attach.h"
+#include "graph/training/adapters/check_adapters.h"
 #include "graph/training/inference_mode.h"
 #include "graph/training/prepare/choose.h"
 #include "graph/training/prepare/head.h"
@@ -66,35 +67,6 @@ void check_quantization(const PrepareOptions& options) {
   if (!options.training_mode || options.quantize_frozen) {
     fail(ErrorCode::mismatch, "quantization-aware training needs ",
          options.training_mode ? "weights that quantize_frozen leaves alone" : "training mode");
-  }
-}
-
-// What takes the place of training the parameters of the model; empty for nothing.
-std::vector<const char*> ways_of(const PrepareOptions& options) {
-  std::vector<const char*> ways;
-  if (options.lora) ways.push_back("lora");
-  if (options.ia3) ways.push_back("ia3");
-  if (options.prompt) ways.push_back("prompt");
-  if (options.only_biases) ways.push_back("only_biases");
-  return ways;
-}
-
-void check_adapters(const PrepareOptions& options) {
-  const std::vector<const char*> ways = ways_of(options);
-  if (ways.empty()) return;
-  if (ways.size() > 1) fail(ErrorCode::mismatch, ways[0], " excludes ", ways[1]);
-  const char* excluded = options.last_layers ? "last_layers" : options.qat ? "qat" : nullptr;
-  if (options.init != WeightInit::automatic && options.init != WeightInit::keep) excluded = "init";
-  if (excluded != nullptr) {
-    fail(ErrorCode::mismatch, "adapters (", ways[0],
-         ") leave the weights of the model alone, which excludes ", excluded);
-  }
-  if (!options.lora) return;
-  if (options.lora->dropout > 0 && !options.training_mode) {
-    fail(ErrorCode::mismatch, "the dropout of adapters has no effect without training mode");
-  }
-  if (options.lora->dora && options.quantize_frozen) {
-    fail(ErrorCode::mismatch, "adapters with lengths (dora) exclude quantize_frozen");
   }
 }
 
@@ -231,6 +203,7 @@ struct WrittenAlgorithm {
   LossValues loss;
   ChosenLossScale scale;
   Updates updates;
+  ParameterRoles roles;
 };
 
 // The algorithm of `info`: a copy of the network in training mode where that differs, loss,
@@ -245,9 +218,15 @@ WrittenAlgorithm write_algorithm(ModelDef& model, TrainingInfoDef& info, Names& 
   GraphWriter writer(algorithm, names, imported(model, ""));
   std::vector<std::string> values = inputs.values();
   Properties statistics;
+  OptimizerPlan plan{choose_roles(model, parameters.trained, values, options), {}};
+  if (const auto* settings = std::get_if<ScheduleFree>(&options.optimizer)) {
+    plan.points = write_points(writer, parameters.trained, *settings);
+  }
   if (options.training_mode) {
     values = write_training_copy(writer, model, values, inputs.prediction.dtype, parameters,
-                                 quantized, statistics);
+                                 quantized, statistics, plan.points.values);
+  } else if (!plan.points.values.empty()) {
+    values = write_copy(writer, model, values, plan.points.values);
   }
   std::vector<ValueDef> statistic_outputs;
   std::swap(statistic_outputs, algorithm.outputs);
@@ -261,8 +240,10 @@ WrittenAlgorithm write_algorithm(ModelDef& model, TrainingInfoDef& info, Names& 
          "training with privacy does not scale the loss, which float16 "
          "values need");
   }
-  written.updates = write_updates(writer, model, written.loss, {&values, &types_of},
-                                  parameters.trained, options, scaler, info.update_binding, start);
+  written.updates =
+      write_updates(writer, model, written.loss, {&values, &types_of}, parameters.trained, options,
+                    scaler, info.update_binding, start, plan);
+  written.roles = std::move(plan.roles);
   keep_statistics(scaler, model.graph, statistics, statistic_outputs);
   algorithm.outputs.insert(algorithm.outputs.end(), statistic_outputs.begin(),
                            statistic_outputs.end());
@@ -313,6 +294,8 @@ PrepareReport report_of(const WrittenAlgorithm& written, const ParameterChoice& 
   }
   report.loss_scale = written.scale.scale;
   report.loss_scale_reason = written.scale.reason;
+  report.weight_decay = written.roles.decay_note;
+  report.rules = written.roles.rules_note;
   if (has_schedule(options)) report.schedule = describe(*options.schedule);
   report.head = head.output;
   report.cut = head.cut;

@@ -23,11 +23,29 @@ void set(NodeDef& node, const std::string& name, Attribute::Data data) {
   node.attributes.emplace_back(name, std::move(data));
 }
 
+// The nodes on the way to values, in their order.
+std::vector<const NodeDef*> needed_for(const GraphDef& graph,
+                                       const std::vector<std::string>& values) {
+  std::set<std::string> wanted(values.begin(), values.end());
+  std::vector<const NodeDef*> result;
+  const auto& nodes = graph.nodes;
+  for (auto node = nodes.rbegin(); node != nodes.rend(); ++node) {
+    if (std::none_of(node->outputs.begin(), node->outputs.end(),
+                     [&](const std::string& name) { return wanted.count(name); })) {
+      continue;
+    }
+    for (const std::string& name : reads_of(*node)) wanted.insert(name);
+    result.push_back(&*node);
+  }
+  std::reverse(result.begin(), result.end());
+  return result;
+}
+
 class TrainingCopy {
  public:
   TrainingCopy(GraphWriter& writer, const ModelDef& model, DType dtype,
                const ParameterChoice& parameters, const QuantizedNetwork& quantized,
-               Properties& bindings)
+               Properties& bindings, const Renaming& instead)
       : writer_(&writer),
         model_(&model),
         dtype_(dtype),
@@ -35,14 +53,15 @@ class TrainingCopy {
         quantized_(&quantized),
         bindings_(&bindings),
         initializers_(model.graph),
-        producers_(producers_of(model.graph)) {
+        producers_(producers_of(model.graph)),
+        renamed_(instead) {
     for (const FunctionDef& function : model.functions) {
       functions_[{function.domain, function.name, function.overload}] = &function;
     }
   }
 
   std::vector<std::string> copy(std::vector<std::string> values) {
-    for (const NodeDef* node : needed_for(values)) {
+    for (const NodeDef* node : needed_for(model_->graph, values)) {
       if (const NodeDef* inner = hidden_in(*node)) refuse(*inner, *node);
       const std::vector<std::string> reads = reads_of(*node);
       const bool affected =
@@ -60,22 +79,6 @@ class TrainingCopy {
   }
 
  private:
-  std::vector<const NodeDef*> needed_for(const std::vector<std::string>& values) const {
-    std::set<std::string> wanted(values.begin(), values.end());
-    std::vector<const NodeDef*> result;
-    const auto& nodes = model_->graph.nodes;
-    for (auto node = nodes.rbegin(); node != nodes.rend(); ++node) {
-      if (std::none_of(node->outputs.begin(), node->outputs.end(),
-                       [&](const std::string& name) { return wanted.count(name); })) {
-        continue;
-      }
-      for (const std::string& name : reads_of(*node)) wanted.insert(name);
-      result.push_back(&*node);
-    }
-    std::reverse(result.begin(), result.end());
-    return result;
-  }
-
   // Without parameters of its own BatchNormalization trains where its input does.
   bool trains(const NodeDef& node) const {
     if (is_standard(node, "Dropout") || is_observed(node)) return true;
@@ -247,8 +250,25 @@ std::vector<std::string> write_training_copy(GraphWriter& writer, const ModelDef
                                              const std::vector<std::string>& values, DType dtype,
                                              const ParameterChoice& parameters,
                                              const QuantizedNetwork& quantized,
-                                             Properties& bindings) {
-  return TrainingCopy(writer, model, dtype, parameters, quantized, bindings).copy(values);
+                                             Properties& bindings, const Renaming& instead) {
+  return TrainingCopy(writer, model, dtype, parameters, quantized, bindings, instead).copy(values);
+}
+
+std::vector<std::string> write_copy(GraphWriter& writer, const ModelDef& model,
+                                    const std::vector<std::string>& values,
+                                    const Renaming& instead) {
+  Renaming names = instead;
+  for (const NodeDef* node : needed_for(model.graph, values)) {
+    const std::vector<std::string> reads = reads_of(*node);
+    const bool affected = std::any_of(reads.begin(), reads.end(),
+                                      [&](const auto& name) { return names.contains(name); });
+    if (affected) {
+      writer.graph().nodes.push_back(renamed_copy(*node, "train.", writer.names(), names));
+    }
+  }
+  std::vector<std::string> copies;
+  for (const std::string& value : values) copies.push_back(renamed(names, value));
+  return copies;
 }
 
 }  // namespace ondine::graph

@@ -211,6 +211,11 @@ TEST_CASE("an unusual learning rate is named, by the kind of optimizer") {
   CHECK(checks(Adam{.learning_rate = 0.1F}) == Names{"learning-rate"});
   CHECK(checks(AdamW{.learning_rate = 0.1F}) == Names{"learning-rate"});
   CHECK(checks(Adagrad{.learning_rate = 0.1F}).empty());
+  CHECK(checks(Lion{.learning_rate = 0.1F}) == Names{"learning-rate"});
+  CHECK(checks(Lion{}).empty());
+  CHECK(checks(ScheduleFree{.learning_rate = 0.1F}) == Names{"learning-rate"});
+  CHECK(checks(ScheduleFree{}).empty());
+  CHECK(checks(Adafactor{}).empty());
 }
 
 TEST_CASE("states that are no moments of Adam do not make an optimizer Adam") {

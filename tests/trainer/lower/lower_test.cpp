@@ -29,9 +29,15 @@ Layers after_conv(const std::string& op, const ModelBuilder::Attributes& attribu
 TEST_CASE("a lowered step of each optimizer follows the training") {
   const Shape x{5, 3};
   const Shape y{5, 4};
-  const Optimizer optimizers[] = {
-      Sgd{.weight_decay = 0.1F},      Momentum{.weight_decay = 0.1F}, Nesterov{},
-      Adagrad{.learning_rate = 0.1F}, Adam{.weight_decay = 0.1F},     AdamW{.weight_decay = 0.1F}};
+  const Optimizer optimizers[] = {Sgd{.weight_decay = 0.1F},
+                                  Momentum{.weight_decay = 0.1F},
+                                  Nesterov{},
+                                  Adagrad{.learning_rate = 0.1F},
+                                  Adam{.weight_decay = 0.1F},
+                                  AdamW{.weight_decay = 0.1F},
+                                  Lion{.weight_decay = 0.1F},
+                                  Adafactor{},
+                                  ScheduleFree{.weight_decay = 0.1F}};
   for (const Optimizer& optimizer : optimizers) {
     CAPTURE(optimizer.index());
     Model model = trained_network(x, y, dense, optimizer);

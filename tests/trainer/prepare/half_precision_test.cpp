@@ -284,7 +284,9 @@ TEST_CASE("every optimizer trains low precision close to float32") {
   for (const Optimizer& optimizer : std::vector<Optimizer>{
            Sgd{.learning_rate = 0.1F, .weight_decay = 0.01F}, Momentum{.learning_rate = 0.05F},
            Nesterov{.learning_rate = 0.05F, .weight_decay = 0.01F}, Adagrad{.learning_rate = 0.05F},
-           Adam{.learning_rate = 0.01F}, AdamW{.learning_rate = 0.01F, .weight_decay = 0.1F}}) {
+           Adam{.learning_rate = 0.01F}, AdamW{.learning_rate = 0.01F, .weight_decay = 0.1F},
+           Lion{.learning_rate = 0.01F, .weight_decay = 0.1F},
+           Adafactor{.learning_rate = 0.02F, .weight_decay = 0.1F}}) {
     INFO("optimizer " << optimizer.index());
     const double full = trained(DType::float32, optimizer);
     CHECK(trained(DType::float16, optimizer) == Approx(full).epsilon(0.01));

@@ -93,8 +93,11 @@ TEST_CASE("losses of numbers train at old opsets as at new ones") {
 
 TEST_CASE("every optimizer and a bound of the gradient can be written for opset 7") {
   const NamedValues batch{{"x", sized({5, 4}, 3)}, {"label", classes()}};
-  for (const Optimizer& optimizer : {Optimizer(Sgd{}), Optimizer(Momentum{}), Optimizer(Nesterov{}),
-                                     Optimizer(Adagrad{}), Optimizer(Adam{}), Optimizer(AdamW{})}) {
+  for (const Optimizer& optimizer :
+       {Optimizer(Sgd{}), Optimizer(Momentum{}), Optimizer(Nesterov{}), Optimizer(Adagrad{}),
+        Optimizer(Adam{}), Optimizer(AdamW{}), Optimizer(Lion{.weight_decay = 0.1F}),
+        Optimizer(Adafactor{.weight_decay = 0.1F}),
+        Optimizer(ScheduleFree{.weight_decay = 0.1F})}) {
     PrepareOptions options{.optimizer = optimizer};
     options.clip_norm = 0.5F;
     check_same(train(network("Identity", 7), options, batch),

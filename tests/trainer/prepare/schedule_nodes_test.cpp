@@ -145,15 +145,24 @@ TEST_CASE("late steps of very long runs keep their precision") {
 }
 
 TEST_CASE("every optimizer trains at the scheduled rate as at one that is set before each step") {
-  const std::vector<Optimizer> optimizers{
-      Sgd{.weight_decay = 0.1F},  Momentum{.weight_decay = 0.1F}, Nesterov{}, Adagrad{},
-      Adam{.weight_decay = 0.1F}, AdamW{.weight_decay = 0.1F}};
+  const std::vector<Optimizer> optimizers{Sgd{.weight_decay = 0.1F},
+                                          Momentum{.weight_decay = 0.1F},
+                                          Nesterov{},
+                                          Adagrad{},
+                                          Adam{.weight_decay = 0.1F},
+                                          AdamW{.weight_decay = 0.1F},
+                                          Lion{.weight_decay = 0.1F},
+                                          Adafactor{.weight_decay = 0.1F},
+                                          Muon{.weight_decay = 0.1F},
+                                          ScheduleFree{.weight_decay = 0.1F}};
   const ModelSchedule schedule{.schedule = CosineSchedule{.warmup = 0.25}, .steps = 8};
   for (const Optimizer& optimizer : optimizers) {
     CAPTURE(optimizer.index());
     PrepareOptions options = scheduled(schedule, optimizer);
     options.clip_norm = 0.5F;
-    options.average = WeightAverage{.decay = 0.5F};
+    if (!std::holds_alternative<ScheduleFree>(optimizer)) {
+      options.average = WeightAverage{.decay = 0.5F};
+    }
     options.rate_groups = {{"a", 0.5F}, {"b", 1, 2}};
     Model model = prepare(product_model(), options);
     options.schedule.reset();

@@ -30,6 +30,19 @@ void check_optimizer(const Settings& optimizer, const Require& require) {
   }
 }
 
+// A step computes the loss at other points than the parameters, which are averages themselves.
+void check_schedule_free(const PrepareOptions& options) {
+  if (!std::holds_alternative<ScheduleFree>(options.optimizer)) return;
+  const char* excluded = options.average      ? "averages of parameters (--ema, --swa)"
+                         : options.accumulate ? "accumulated gradients (--accumulate)"
+                         : options.privacy    ? "training with privacy (--dp-clip)"
+                         : options.qat        ? "quantization-aware training (--qat)"
+                                              : nullptr;
+  if (excluded != nullptr) {
+    fail(ErrorCode::mismatch, "schedule-free training excludes ", excluded);
+  }
+}
+
 }  // namespace
 
 void check_update_settings(const PrepareOptions& options) {
@@ -47,6 +60,11 @@ void check_update_settings(const PrepareOptions& options) {
     require(std::isfinite(group.scale) && group.scale > 0,
             "the factor of a learning rate must be positive", group.scale);
   }
+  for (const DecayGroup& group : options.decay_groups) {
+    require(std::isfinite(group.scale) && group.scale >= 0,
+            "the factor of a weight decay must not be negative", group.scale);
+  }
+  check_schedule_free(options);
   if (options.average) {
     require(options.average->decay >= 0 && options.average->decay <= 1,
             "the decay of averages must be in [0, 1]", options.average->decay);

@@ -10,6 +10,8 @@
 
 #include "graph/training/prepare/updates/loss_scale.h"
 #include "graph/training/prepare/updates/master_weight.h"
+#include "graph/training/prepare/updates/roles.h"
+#include "graph/training/prepare/updates/rules.h"
 #include "graph/training/prepare/writer.h"
 
 namespace ondine::graph {
@@ -30,12 +32,19 @@ struct OptimizerStart {
   bool decays_after_step = false;  // AdamW's decay reads the parameter that Adam has updated
 };
 
+// What the network says about the steps.
+struct OptimizerPlan {
+  ParameterRoles roles;
+  Points points;  // of ScheduleFree
+};
+
 // Appends clipping, the optimizer with its state and the learning rate input. `gradients` are of
 // the types of the updates. New values become outputs; `bindings` receives what they update. Throws
 // Error(mismatch) for moments of another shape or type than their parameter.
 OptimizerValues write_optimizer(GraphWriter& writer, std::vector<std::string> gradients,
                                 const std::vector<const InitializerDef*>& trained,
                                 const PrepareOptions& options, LossScaler& scaler,
-                                Properties& bindings, const OptimizerStart& start = {});
+                                Properties& bindings, const OptimizerStart& start,
+                                const OptimizerPlan& plan);
 
 }  // namespace ondine::graph

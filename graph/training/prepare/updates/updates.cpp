@@ -37,12 +37,12 @@ void require_accumulation(const std::vector<const InitializerDef*>& trained,
 }
 
 // One a line.
-std::string lines_of(const std::vector<std::string>& names) {
+std::string lines_of(const std::vector<std::string>& names, const char* what) {
   std::string text;
   for (const std::string& name : names) {
     if (name.find('\n') != std::string::npos) {
-      fail(ErrorCode::unsupported,
-           "averages of a parameter whose name has a line break: ", quoted(name));
+      fail(ErrorCode::unsupported, what,
+           " of a parameter whose name has a line break: ", quoted(name));
     }
     text += (text.empty() ? "" : "\n") + name;
   }
@@ -54,16 +54,17 @@ std::string lines_of(const std::vector<std::string>& names) {
 Updates write_updates(GraphWriter& writer, const ModelDef& model, const LossValues& loss,
                       const LossSources& sources, const std::vector<const InitializerDef*>& trained,
                       const PrepareOptions& options, LossScaler& scaler, Properties& bindings,
-                      const OptimizerStart& start) {
+                      const OptimizerStart& start, const OptimizerPlan& plan) {
   if (options.accumulate) require_accumulation(trained, scaler);
   Updates result;
+  for (const auto& [name, point] : plan.points.values) result.points.push_back(point);
   std::vector<std::string> gradients =
       options.privacy ? write_private_gradients(writer, model, loss, *sources.values, trained,
                                                 options, *sources.types_of)
                       : write_gradients(writer, loss, trained, scaler);
   if (!options.accumulate) {
-    result.optimizer =
-        write_optimizer(writer, std::move(gradients), trained, options, scaler, bindings, start);
+    result.optimizer = write_optimizer(writer, std::move(gradients), trained, options, scaler,
+                                       bindings, start, plan);
     return result;
   }
   BatchWeight batch{{}, loss.loss_weight, loss.dtype};
@@ -75,7 +76,7 @@ Updates write_updates(GraphWriter& writer, const ModelDef& model, const LossValu
   GraphWriter apply(algorithm, writer.names(), writer.opset());
   gradients = write_means(apply, sums, trained, info.update_binding);
   result.optimizer = write_optimizer(apply, std::move(gradients), trained, options, scaler,
-                                     info.update_binding, start);
+                                     info.update_binding, start, plan);
   result.state = std::move(sums.state);
   return result;
 }
@@ -95,9 +96,11 @@ Properties update_properties(const Updates& updates, const std::vector<std::stri
     result.emplace_back(entry::counted, weights_name(options));
   }
   if (options.average) {
-    result.emplace_back(entry::averaged, lines_of(trained));
-    result.emplace_back(entry::averages, lines_of(updates.optimizer.averages));
+    result.emplace_back(entry::averaged, lines_of(trained, "averages"));
+    result.emplace_back(entry::averages, lines_of(updates.optimizer.averages, "averages"));
   }
+  if (!updates.points.empty())
+    result.emplace_back(entry::points, lines_of(updates.points, "points"));
   return result;
 }
 

@@ -15,6 +15,7 @@ struct Updates {
   OptimizerValues optimizer;
   std::optional<TrainingInfoDef> apply;  // the second algorithm, for accumulated gradients
   std::vector<InitializerDef> state;     // to be added to the main graph
+  std::vector<std::string> points;       // what the network of a step reads for parameters
 };
 
 // What the loss reads, for gradients of single rows.
@@ -29,7 +30,7 @@ struct LossSources {
 Updates write_updates(GraphWriter& writer, const ModelDef& model, const LossValues& loss,
                       const LossSources& sources, const std::vector<const InitializerDef*>& trained,
                       const PrepareOptions& options, LossScaler& scaler, Properties& bindings,
-                      const OptimizerStart& start);
+                      const OptimizerStart& start, const OptimizerPlan& plan);
 
 // What the model's metadata says about them besides the learning rate.
 Properties update_properties(const Updates& updates, const std::vector<std::string>& trained,

@@ -77,10 +77,44 @@ TEST_CASE("settings of every optimizer are refused outside their ranges") {
   check_rates<Adagrad>();
   check_rates<Adam>();
   check_rates<AdamW>();
+  check_rates<Lion>();
+  check_rates<Adafactor>();
+  check_rates<Muon>();
+  check_rates<ScheduleFree>();
+  check_rates<AdamW8>();
   check_momentum<Momentum>();
   check_momentum<Nesterov>();
+  check_momentum<Muon>();
   check_betas<Adam>();
   check_betas<AdamW>();
+  check_betas<Lion>();
+  check_betas<Muon>();
+  check_betas<ScheduleFree>();
+  check_betas<AdamW8>();
+}
+
+TEST_CASE("factors of the weight decay are numbers from 0 on") {
+  check(
+      "the factor of a weight decay must not be negative", {0, 0.5F, 2},
+      {-1e-30F, not_a_number, infinity}, [](float value) {
+        return PrepareOptions{.decay_groups = {{.pattern = "a"}, {.pattern = "*", .scale = value}}};
+      });
+}
+
+TEST_CASE("schedule-free training refuses what would read other points or averages") {
+  const auto refused = [](PrepareOptions options) {
+    options.optimizer = ScheduleFree{};
+    return refusal(options);
+  };
+  CHECK(refused({}).empty());
+  CHECK(refused({.average = WeightAverage{}}) ==
+        "schedule-free training excludes averages of parameters (--ema, --swa)");
+  CHECK(refused({.accumulate = 2}) ==
+        "schedule-free training excludes accumulated gradients (--accumulate)");
+  CHECK(refused({.qat = DType::int8}) ==
+        "schedule-free training excludes quantization-aware training (--qat)");
+  CHECK(refused({.privacy = Privacy{.clip = 1, .batch_size = 8}}) ==
+        "schedule-free training excludes training with privacy (--dp-clip)");
 }
 
 TEST_CASE("clipping, groups, averages and accumulation are refused outside their ranges") {

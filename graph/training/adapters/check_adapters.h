@@ -1,0 +1,16 @@
+// Options of adapters that exclude others.
+#pragma once
+
+#include <vector>
+
+#include <ondine/prepare.h>
+
+namespace ondine::graph {
+
+// What takes the place of training the parameters of the model; empty for nothing.
+std::vector<const char*> ways_of(const PrepareOptions& options);
+
+// Throws Error(mismatch) for options that exclude each other.
+void check_adapters(const PrepareOptions& options);
+
+}  // namespace ondine::graph

@@ -1,0 +1,108 @@
+// The optimizers that prepare writes into a model, and the weight decay of parameters.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+
+namespace ondine {
+
+// Optimizers, by the update that they write (docs/optimizers.md). learning_rate is the default of
+// the input "learning_rate"; weight_decay adds weight_decay * w to the gradient of each parameter w
+// with Sgd, Momentum, Nesterov, Adagrad and Adam; the others take learning_rate * weight_decay * w
+// off the parameter itself. PrepareOptions::decayed says which parameters decay.
+struct Sgd {
+  float learning_rate = 0.01F;
+  float weight_decay = 0;
+};
+struct Momentum {
+  float learning_rate = 0.01F;
+  float momentum = 0.9F;  // in [0, 1)
+  float weight_decay = 0;
+};
+struct Nesterov {
+  float learning_rate = 0.01F;
+  float momentum = 0.9F;  // in [0, 1)
+  float weight_decay = 0;
+};
+struct Adagrad {
+  float learning_rate = 0.01F;
+  float epsilon = 1e-8F;  // positive
+  float weight_decay = 0;
+};
+struct Adam {
+  float learning_rate = 0.001F;
+  float beta1 = 0.9F;     // in [0, 1)
+  float beta2 = 0.999F;   // in [0, 1)
+  float epsilon = 1e-8F;  // positive
+  float weight_decay = 0;
+};
+struct AdamW {
+  float learning_rate = 0.001F;
+  float beta1 = 0.9F;     // in [0, 1)
+  float beta2 = 0.999F;   // in [0, 1)
+  float epsilon = 1e-8F;  // positive
+  float weight_decay = 0;
+};
+// Chen et al. 2023. One state for each element.
+struct Lion {
+  float learning_rate = 0.0001F;
+  float beta1 = 0.9F;   // in [0, 1)
+  float beta2 = 0.99F;  // in [0, 1)
+  float weight_decay = 0;
+};
+// Shazeer and Stern 2018, without a first moment. A matrix has a state for each row and column.
+struct Adafactor {
+  float learning_rate = 0.01F;
+  float weight_decay = 0;
+};
+// Jordan et al. 2024, scaled as by Liu et al. 2025: hidden matrices and convolutions; parameters of
+// other kinds, embeddings and the last layer follow AdamW. Error(mismatch) if all do.
+struct Muon {
+  float learning_rate = 0.001F;
+  float momentum = 0.95F;  // in [0, 1)
+  float beta1 = 0.9F;      // in [0, 1), of AdamW, as the two below
+  float beta2 = 0.999F;    // in [0, 1)
+  float epsilon = 1e-8F;   // positive
+  float weight_decay = 0;
+};
+// AdamW without a schedule (Defazio et al. 2024). The parameters are the averages that exports and
+// evaluation take; a step computes loss and gradient at other points, with more nodes. Parameters
+// are float32 or float64. Error(mismatch) together with averages, privacy, accumulation or
+// quantization-aware training.
+struct ScheduleFree {
+  float learning_rate = 0.0025F;
+  float beta1 = 0.9F;     // in [0, 1)
+  float beta2 = 0.999F;   // in [0, 1)
+  float epsilon = 1e-8F;  // positive
+  float weight_decay = 0;
+};
+// AdamW whose moments take a byte each, in blocks with a scale (after Dettmers et al. 2022).
+// Needs ai.onnx 9.
+struct AdamW8 {
+  float learning_rate = 0.001F;
+  float beta1 = 0.9F;     // in [0, 1)
+  float beta2 = 0.999F;   // in [0, 1)
+  float epsilon = 1e-8F;  // positive
+  float weight_decay = 0;
+};
+using Optimizer = std::variant<Sgd, Momentum, Nesterov, Adagrad, Adam, AdamW, Lion, Adafactor, Muon,
+                               ScheduleFree, AdamW8>;
+
+// Which parameters the optimizer's weight decay acts on.
+enum class DecayedParameters : std::uint8_t {
+  // All; but in a transformer, a model with attention, those of two or more dims, which leaves out
+  // norms and biases, unless these alone train.
+  automatic,
+  all,
+  matrices,  // those of two or more dims
+};
+
+// The weight decay of the parameters that a pattern matches, times `scale`, whatever `decayed` says
+// of them. Of several that match a parameter, the scales multiply.
+struct DecayGroup {
+  std::string pattern;  // as in PrepareOptions::train
+  float scale = 1;      // not negative
+};
+
+}  // namespace ondine
