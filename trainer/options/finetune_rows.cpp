@@ -64,7 +64,8 @@ void add_preparation(Finetune& rows) {
   rows.take(all, "label", prepare_of).always();
   rows.take(all, {"label-smoothing", "ignore-index"}, prepare_of);
   rows.take(all, "class-weights", prepare_of).says("Weight of each class, such as 1,0.5,2");
-  rows.take(all, {"soft-labels", "accuracy", "no-accuracy", "focal-gamma", "huber-delta", "ctc-blank"},
+  rows.take(all,
+            {"soft-labels", "accuracy", "no-accuracy", "focal-gamma", "huber-delta", "ctc-blank"},
             prepare_of);
   rows.take(all, "optimizer", prepare_of).by_default("");
   rows.take(all, "momentum", prepare_of);
