@@ -8,7 +8,7 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-HEADERS = [ROOT / "include/ondine" / name for name in ("c.h", "c_model.h", "c_trainer.h")]
+HEADERS = [ROOT / "include/ondine" / name for name in ("c.h", "c_language.h", "c_model.h", "c_trainer.h")]
 NOTE = "Made by tools/dev/c_declarations.py from <ondine/c.h>."
 
 

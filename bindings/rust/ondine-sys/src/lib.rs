@@ -5,7 +5,7 @@
 
 use std::os::raw::{c_char, c_int, c_void};
 
-pub const ONDINE_ABI_VERSION: c_int = 1;
+pub const ONDINE_ABI_VERSION: c_int = 2;
 
 pub const ONDINE_OK: c_int = 0;
 pub const ONDINE_INVALID_MODEL: c_int = 1;
@@ -100,6 +100,11 @@ pub struct ondine_federated_worker {
 }
 
 #[repr(C)]
+pub struct ondine_generator {
+    _private: [u8; 0],
+}
+
+#[repr(C)]
 pub struct ondine_cancel {
     _private: [u8; 0],
 }
@@ -109,6 +114,7 @@ pub struct DLManagedTensor {
     _private: [u8; 0],
 }
 
+pub type ondine_piece_callback = Option<unsafe extern "C" fn(user: *mut c_void, piece: *const c_char, length: usize) -> c_int>;
 pub type ondine_external_data_callback = Option<unsafe extern "C" fn(user: *mut c_void, location: *const c_char, offset: u64, length: u64, bytes: *mut c_void) -> c_int>;
 pub type ondine_progress_callback = Option<unsafe extern "C" fn(user: *mut c_void, fraction: f64) -> c_int>;
 pub type ondine_text_callback = Option<unsafe extern "C" fn(user: *mut c_void, text: *const c_char)>;
@@ -121,6 +127,29 @@ pub type ondine_wait_callback = Option<unsafe extern "C" fn(user: *mut c_void) -
 pub struct ondine_option {
     pub name: *const c_char,
     pub value: *const c_char,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct ondine_message {
+    pub role: *const c_char,
+    pub content: *const c_char,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct ondine_adapter_folder {
+    pub folder: *const c_char,
+    pub weight: f64,
+    pub name: *const c_char,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct ondine_private_steps {
+    pub noise: f64,
+    pub rate: f64,
+    pub steps: u64,
 }
 
 #[repr(C)]
@@ -205,11 +234,27 @@ extern "C" {
     pub fn ondine_cancel_request(cancel: *mut ondine_cancel) -> *mut ondine_error;
     pub fn ondine_cancel_reset(cancel: *mut ondine_cancel) -> *mut ondine_error;
     pub fn ondine_cancel_free(cancel: *mut ondine_cancel);
+    pub fn ondine_import_hugging_face(folder: *const c_char, output: *const c_char, options: *const ondine_option, report: *mut *mut c_char) -> *mut ondine_error;
+    pub fn ondine_generator_new(model: *const ondine_model, options: *const ondine_option, text: *const ondine_option, generator: *mut *mut ondine_generator) -> *mut ondine_error;
+    pub fn ondine_generator_generate(generator: *const ondine_generator, prompt: *const c_char, length: usize, callback: ondine_piece_callback, user: *mut c_void, report: *mut *mut c_char) -> *mut ondine_error;
+    pub fn ondine_generator_generate_after(generator: *const ondine_generator, tokens: *const i64, count: usize, callback: ondine_piece_callback, user: *mut c_void, report: *mut *mut c_char) -> *mut ondine_error;
+    pub fn ondine_generator_answer(generator: *const ondine_generator, messages: *const ondine_message, count: usize, callback: ondine_piece_callback, user: *mut c_void, report: *mut *mut c_char) -> *mut ondine_error;
+    pub fn ondine_generator_encode(generator: *const ondine_generator, text: *const c_char, length: usize, tokens: *mut *mut ondine_value) -> *mut ondine_error;
+    pub fn ondine_generator_decode(generator: *const ondine_generator, tokens: *const i64, count: usize, text: *mut *mut c_char, length: *mut usize) -> *mut ondine_error;
+    pub fn ondine_generator_free(generator: *mut ondine_generator);
+    pub fn ondine_model_adapters(model: *const ondine_model, json: *mut *mut c_char) -> *mut ondine_error;
+    pub fn ondine_model_save_adapters(model: *const ondine_model, folder: *const c_char) -> *mut ondine_error;
+    pub fn ondine_model_load_adapters(model: *mut ondine_model, folder: *const c_char) -> *mut ondine_error;
+    pub fn ondine_model_with_adapters(base: *const ondine_model, folders: *const ondine_adapter_folder, count: usize, load: *const ondine_option, model: *mut *mut ondine_model) -> *mut ondine_error;
+    pub fn ondine_model_privacy(model: *const ondine_model, is_private: *mut c_int, clip: *mut f64, noise: *mut f64, batch_size: *mut u64) -> *mut ondine_error;
+    pub fn ondine_privacy_epsilon(spent: *const ondine_private_steps, count: usize, delta: f64, epsilon: *mut f64) -> *mut ondine_error;
+    pub fn ondine_privacy_noise(epsilon: f64, delta: f64, rate: f64, steps: u64, noise: *mut f64) -> *mut ondine_error;
     pub fn ondine_model_load(file: *const c_char, options: *const ondine_option, model: *mut *mut ondine_model) -> *mut ondine_error;
     pub fn ondine_model_load_bytes(bytes: *const c_void, size: usize, external: ondine_external_data_callback, user: *mut c_void, options: *const ondine_option, model: *mut *mut ondine_model) -> *mut ondine_error;
     pub fn ondine_prepare(file: *const c_char, options: *const ondine_option, load: *const ondine_option, model: *mut *mut ondine_model, report: *mut *mut c_char) -> *mut ondine_error;
     pub fn ondine_prepare_bytes(bytes: *const c_void, size: usize, options: *const ondine_option, load: *const ondine_option, model: *mut *mut ondine_model, report: *mut *mut c_char) -> *mut ondine_error;
     pub fn ondine_prepare_model(source: *const ondine_model, options: *const ondine_option, load: *const ondine_option, model: *mut *mut ondine_model, report: *mut *mut c_char) -> *mut ondine_error;
+    pub fn ondine_import_ort(folder: *const c_char, checkpoint: *const c_char, labels: *const *const c_char, load: *const ondine_option, model: *mut *mut ondine_model, report: *mut *mut c_char) -> *mut ondine_error;
     pub fn ondine_model_clone(model: *const ondine_model, clone: *mut *mut ondine_model) -> *mut ondine_error;
     pub fn ondine_check(file: *const c_char, options: *const ondine_option, json: *mut *mut c_char) -> *mut ondine_error;
     pub fn ondine_model_free(model: *mut ondine_model);
