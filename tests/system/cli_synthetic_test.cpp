@@ -10,7 +10,7 @@
 #include "tests/support/bitmap.h"
 #include "tests/support/models.h"
 #include "tests/system/cli_run.h"
-#include "tests/system/verify_cases.h"
+#include "tests/system/verify/verify_cases.h"
 
 using Catch::Contains;
 using namespace cli_test;  // NOLINT

@@ -1,4 +1,4 @@
-#include "tests/system/verify_cases.h"
+#include "tests/system/verify/verify_cases.h"
 
 #include <catch2/catch.hpp>
 

@@ -4,7 +4,7 @@
 #include <ondine/data.h>
 
 #include "tests/support/models.h"
-#include "tests/system/verify_cases.h"
+#include "tests/system/verify/verify_cases.h"
 
 using Catch::Contains;
 using namespace cli_test;  // NOLINT
