@@ -240,6 +240,9 @@ class ONDINE_API Dataset {
   // where exactly one column has one integer a row and none is negative or above 2^20; empty
   // elsewhere.
   std::vector<std::uint64_t> class_counts() const;
+  // Weights of classes in inverse proportion to their rows: for each of C classes, the rows over C
+  // times those of the class. Error(mismatch) where class_counts() is empty or a class has no row.
+  std::vector<float> balanced_class_weights() const;
   // Name of the column of targets, where the kind of data says which it is; empty for arrays.
   const std::string& target() const;
   // Name of the column of weights (DatasetOptions::weights), whose numbers were multiplied so that

@@ -72,6 +72,10 @@ struct FinetuneOptions {
   std::optional<double> validation_split = {};  // in (0, 1)
   std::optional<std::uint64_t> patience = {};   // epochs; 0: no early stopping
   std::optional<NetworkKind> network = {};      // without a model
+  // Classes weigh as Dataset::balanced_class_weights() of the training rows says, in place of
+  // prepare.class_weights. Error(mismatch) with both, for rows without one class each, and for
+  // losses without class weights.
+  bool balances_classes = false;
   // Whether to train once more after evaluation, from the initial state on all rows, validation
   // rows included. If empty: with fewer than 2,000 rows of one target each, unless validation data
   // are given, max_time or max_steps limits the run, or it is a cross-validation; `true` is

@@ -14,34 +14,23 @@ namespace ondine::cli {
 namespace {
 
 // All digits of a float.
-std::string exact(double value) {
+std::string exact(float value) {
   std::array<char, 32> digits;
-  const auto end =
-      std::to_chars(digits.data(), digits.data() + digits.size(), static_cast<float>(value));
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value);
   return {digits.data(), end.ptr};
 }
 
 std::string count_weights(const Dataset& data) {
-  const std::vector<std::uint64_t> counts = data.class_counts();
-  if (counts.empty()) {
-    throw Error(ErrorCode::mismatch,
-                "balanced class weights need data with one class for each row");
-  }
-  const auto rows = static_cast<double>(data.rows());
-  std::string weights;
-  for (std::size_t i = 0; i < counts.size(); ++i) {
+  const std::vector<float> weights = data.balanced_class_weights();
+  std::string text;
+  for (std::size_t i = 0; i < weights.size(); ++i) {
     const std::string name = i < data.classes().size() ? data.classes()[i] : std::to_string(i);
-    if (counts[i] == 0) {
-      throw Error(ErrorCode::mismatch,
-                  "class '" + printable(name) + "' has no rows in the training data");
-    }
-    const double weight =
-        rows / (static_cast<double>(counts.size()) * static_cast<double>(counts[i]));
-    weights += (i == 0 ? "" : ",") + exact(weight);
-    std::cout << (i == 0 ? "class weights: " : ", ") << printable(name) << ' ' << number(weight);
+    text += (i == 0 ? "" : ",") + exact(weights[i]);
+    std::cout << (i == 0 ? "class weights: " : ", ") << printable(name) << ' '
+              << number(double{weights[i]});
   }
   std::cout << '\n';
-  return weights;
+  return text;
 }
 
 }  // namespace

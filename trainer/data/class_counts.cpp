@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "core/message.h"
 #include "core/out_of_memory.h"
 #include "trainer/data/column.h"
 
@@ -38,6 +39,23 @@ std::vector<std::uint64_t> Dataset::class_counts() const {
     }
     return counts;
   });
+}
+
+std::vector<float> Dataset::balanced_class_weights() const {
+  const std::vector<std::uint64_t> counts = class_counts();
+  if (counts.empty()) {
+    fail(ErrorCode::mismatch, "balanced class weights need data with one class for each row");
+  }
+  std::vector<float> weights;
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    if (counts[i] == 0) {
+      fail(ErrorCode::mismatch, "class ", i < classes().size() ? quoted(classes()[i]) : cat(i),
+           " has no rows in the training data");
+    }
+    weights.push_back(static_cast<float>(static_cast<double>(rows()) /
+                                         static_cast<double>(counts.size() * counts[i])));
+  }
+  return weights;
 }
 
 }  // namespace ondine

@@ -25,6 +25,7 @@ class Adapter {
     prepare_.loss = options.loss.value_or(loss_for(target_->kind));
     if (target_->ignored && !prepare_.ignore_index) prepare_.ignore_index = target_->ignored;
     prepare_.row_weights = !opened.training.weights().empty();
+    weigh_classes();
     const bool takes_index = prepare_.loss == Loss::softmax_cross_entropy;
     if (!takes_index && !options.prepare.ignore_index) prepare_.ignore_index.reset();
     if (opened.is_fresh && prepare_.init == WeightInit::automatic) prepare_.init = WeightInit::keep;
@@ -44,6 +45,20 @@ class Adapter {
   }
 
  private:
+  void weigh_classes() {
+    const bool balances = options_->balances_classes;
+    if (!balances && prepare_.class_weights.empty()) return;
+    if (balances && !prepare_.class_weights.empty()) {
+      fail(ErrorCode::mismatch, "balanced class weights (FinetuneOptions::balances_classes) and ",
+           "given ones exclude each other");
+    }
+    if (prepare_.loss != Loss::softmax_cross_entropy && prepare_.loss != Loss::focal) {
+      fail(ErrorCode::mismatch, "class weights (--class-weights) have no effect on the loss ",
+           graph::name_of(prepare_.loss), "; softmax-cross-entropy and focal have them");
+    }
+    if (balances) prepare_.class_weights = opened_->training.balanced_class_weights();
+  }
+
   // With the options so far.
   void try_prepare() {
     adapted_.model.emplace(
@@ -119,8 +134,9 @@ class Adapter {
 
   // One score for two classes is that of the second.
   bool is_single_logit() const {
-    return !options_->loss && target_->kind == TargetKind::classes && target_->outputs == 2 &&
-           !target_->is_dense() && class_count() == 1;
+    return !options_->loss && prepare_.class_weights.empty() &&
+           target_->kind == TargetKind::classes && target_->outputs == 2 && !target_->is_dense() &&
+           class_count() == 1;
   }
 
   // The number of classes that the loss reads; nothing where it is not known.

@@ -63,7 +63,11 @@ void add_preparation(Finetune& rows) {
   rows.take(all, "loss-output", prepare_of).always();
   rows.take(all, "label", prepare_of).always();
   rows.take(all, {"label-smoothing", "ignore-index"}, prepare_of);
-  rows.take(all, "class-weights", prepare_of).says("Weight of each class, such as 1,0.5,2");
+  auto& weights = rows.take(all, "class-weights", prepare_of).always();
+  weights.set = [given_weights = weights.set](FinetuneTarget& to, const Given& given) {
+    if (given.text() != "balanced") return given_weights(to, given);
+    to.options.balances_classes = true;
+  };
   rows.take(all,
             {"soft-labels", "accuracy", "no-accuracy", "focal-gamma", "huber-delta", "ctc-blank"},
             prepare_of);

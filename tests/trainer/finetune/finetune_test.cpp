@@ -70,6 +70,34 @@ TEST_CASE("a table of numbers is learned and served in the units of the file") {
   CHECK(served(report.output, folder / "prices.csv", {"r2"}).metrics["r2"] > 0.9);
 }
 
+TEST_CASE("balanced classes weigh by the training rows that they have") {
+  Tensor labels(DType::int64, {40});
+  // Three of four rows have class 0.
+  for (std::size_t i = 0; i < 40; ++i) {
+    labels.mutable_values<std::int64_t>()[i] = i % 4 == 3 ? 1 : 0;
+  }
+  const Dataset data = Dataset::from({{"x", random_floats({40, 3}, 4)}, {"label", labels}});
+  const std::vector<float> weights = data.balanced_class_weights();
+  CHECK(weights == std::vector<float>{40.0F / (2 * 30), 40.0F / (2 * 10)});
+  FinetuneOptions options = brief();
+  options.epochs = 1;
+  options.refit = false;
+  options.validation = data;
+  options.balances_classes = true;
+  const auto loss = [&] {
+    return finetune(linear(3, 2, true), data, options).fit.last.training["loss"];
+  };
+  const double balanced = loss();
+  options.prepare.class_weights = weights;
+  CHECK_THROWS_WITH(loss(), Contains("exclude each other"));
+  options.balances_classes = false;
+  CHECK(loss() == balanced);
+  options.prepare.class_weights = {1, 1};
+  CHECK(loss() != balanced);
+  options.loss = Loss::mse;
+  CHECK_THROWS_WITH(loss(), Contains("no effect on the loss mse"));
+}
+
 TEST_CASE("names in a column are classes, in the file that is served too") {
   const TemporaryFolder folder;
   write_classes(folder / "flowers.csv", 120, {"rose", "lily", "iris"});

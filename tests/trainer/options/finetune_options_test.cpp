@@ -152,8 +152,15 @@ TEST_CASE("options of finetune without an effect are errors") {
   CHECK_THAT(refusal({{"averaged", "true"}}), Contains("'averaged' is no option of finetune"));
   CHECK_THAT(refusal({{"epoch", "3"}}), Contains("did you mean --epochs?"));
   CHECK_THAT(refusal({{"loss", "triplet"}}), Contains("--loss needs") && Contains("'triplet'"));
-  CHECK_THAT(refusal({{"loss", "focal"}, {"class-weights", "balanced"}}),
-             Contains("give a number for each class"));
+  CHECK_THAT(refusal({{"class-weights", "even"}}), Contains("or balanced"));
+}
+
+TEST_CASE("classes of finetune weigh as it is said, or by their rows") {
+  CHECK(finetune_options({{"class-weights", "1,2"}}).prepare.class_weights ==
+        std::vector<float>{1, 2});
+  const FinetuneOptions balanced = finetune_options({{"class-weights", "balanced"}});
+  CHECK(balanced.balances_classes);
+  CHECK(balanced.prepare.class_weights.empty());
 }
 
 TEST_CASE("options of a new network are those of data, loading and targets") {
