@@ -57,7 +57,9 @@ if(Python3_FOUND)
     --check)
   add_test(NAME docs/federation_chart COMMAND ${Python3_EXECUTABLE} -B
     ${PROJECT_SOURCE_DIR}/bench/federation/compare.py --check)
-  set_tests_properties(docs docs/chart docs/federation_chart PROPERTIES LABELS unit)
+  add_test(NAME docs/topologies COMMAND ${Python3_EXECUTABLE} -B
+    ${PROJECT_SOURCE_DIR}/bench/topologies.py --check)
+  set_tests_properties(docs docs/chart docs/federation_chart docs/topologies PROPERTIES LABELS unit)
 endif()
 if(Python3_FOUND AND TARGET example_make_cnn AND TARGET ondine_cli)
   add_test(NAME docs/readme COMMAND ${Python3_EXECUTABLE}
