@@ -134,6 +134,7 @@ Json prepared(const PrepareReport& report) {
           {"quantized_layers", report.quantized_layers},
           {"schedule", report.schedule},
           {"weight_decay", report.weight_decay},
+          {"weight_decay_reason", report.weight_decay_reason},
           {"rules", report.rules},
           {"notes", report.notes},
           {"warnings", report.warnings}};

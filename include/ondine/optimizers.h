@@ -86,8 +86,40 @@ struct AdamW8 {
   float epsilon = 1e-8F;  // positive
   float weight_decay = 0;
 };
+// AdamW in a space of `rank` dims for each matrix whose dims both exceed it (GaLore, Zhao et al.
+// 2024): the singular vectors of a gradient, taken anew every `every` steps. Other parameters
+// follow AdamW; Error(mismatch) if all do. Needs ai.onnx 11.
+struct GaLore {
+  float learning_rate = 0.001F;
+  std::uint16_t rank = 128;   // positive
+  std::uint16_t every = 200;  // positive
+  float scale = 0.25F;        // of steps of these matrices, positive
+  float beta1 = 0.9F;         // in [0, 1)
+  float beta2 = 0.999F;       // in [0, 1)
+  float weight_decay = 0;
+};
+// Gradients of these matrices scaled by column, or row, as AdamW would in a random space of `rank`
+// dims (APOLLO, Zhu et al. 2024). Otherwise as GaLore.
+struct Apollo {
+  float learning_rate = 0.001F;
+  std::uint16_t rank = 128;   // positive
+  std::uint16_t every = 200;  // positive
+  float scale = 1;            // of steps of these matrices, positive
+  float beta1 = 0.9F;         // in [0, 1)
+  float beta2 = 0.999F;       // in [0, 1)
+  float weight_decay = 0;
+};
+// Descent along a random direction, whose slope two losses give, without derivatives (MeZO,
+// Malladi et al. 2023): a step takes the memory of inference. Dropout and BatchNormalization stay
+// as in inference. Parameters are float32 or float64. Error(mismatch) together with privacy or a
+// loss scale.
+struct Mezo {
+  float learning_rate = 1e-6F;
+  float distance = 1e-3F;  // factor of the normal numbers at which losses are taken, positive
+  float weight_decay = 0;
+};
 using Optimizer = std::variant<Sgd, Momentum, Nesterov, Adagrad, Adam, AdamW, Lion, Adafactor, Muon,
-                               ScheduleFree, AdamW8>;
+                               ScheduleFree, AdamW8, GaLore, Apollo, Mezo>;
 
 // Which parameters the optimizer's weight decay acts on.
 enum class DecayedParameters : std::uint8_t {

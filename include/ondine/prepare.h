@@ -341,6 +341,8 @@ struct PrepareReport {
   // What was frozen for its elements or its name alone; Model::warnings() of what was written.
   std::vector<std::string> warnings;
   std::string weight_decay;  // of which parameters, for people; empty without one
+  // Why PrepareOptions::decayed left some out; empty where it was given or left out none.
+  std::string weight_decay_reason;
   // Which parameters an optimizer with several rules treats how, for people; empty with one rule.
   std::string rules;
 };

@@ -57,7 +57,7 @@ class OptionsWriter {
 
   void choose_optimizer() {
     const float decay = rare() ? share() : 0;
-    switch (choices_->below(11)) {
+    switch (choices_->below(14)) {
       case 0:
         options_.optimizer = Sgd{share(), decay};
         return;
@@ -87,6 +87,15 @@ class OptionsWriter {
         return;
       case 9:
         options_.optimizer = AdamW8{share(), share(), 0.999F, 1e-8F, decay};
+        return;
+      case 10:
+        options_.optimizer = GaLore{share(), 2, 3};
+        return;
+      case 11:
+        options_.optimizer = Apollo{share(), 2, 3};
+        return;
+      case 12:
+        options_.optimizer = Mezo{share(), share(), decay};
         return;
       default:
         options_.optimizer = AdamW{share(), share(), 0.999F, 1e-8F, decay};

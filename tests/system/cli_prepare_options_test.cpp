@@ -67,6 +67,25 @@ TEST_CASE("coefficients of an optimizer are those of the options, each where it 
          "initializer decay: tensor(float)[] {0.02}\n"});
 }
 
+TEST_CASE("projections and distances are those of the options") {
+  const Workshop shop;
+  const std::string projection =
+      " --learning-rate 0.3 --projection-rank 2 --projection-every 7 --projection-scale 0.5";
+  for (const char* name : {"galore", "apollo"}) {
+    const std::string text =
+        prepared(shop, "--loss mse --optimizer " + std::string(name) + projection);
+    CHECK_THAT(text, Contains("initializer learning_rate: tensor(float)[] {0.3}\n") &&
+                         Contains("initializer basis.every: tensor(int64)[] {7}\n") &&
+                         Contains("initializer step.scale: tensor(float)[] {0.5}\n") &&
+                         Contains("fc1.w.basis <- "));
+  }
+  const std::string mezo =
+      prepared(shop, "--loss mse --optimizer mezo --learning-rate 0.3 --distance 0.25");
+  CHECK_THAT(mezo, Contains("initializer learning_rate: tensor(float)[] {0.3}\n") &&
+                       Contains("scale = 0.25") &&
+                       Contains("initializer slope.width: tensor(float)[] {0.125}\n"));
+}
+
 TEST_CASE("the weight decay acts on the parameters that the options say") {
   const Workshop shop;
   const std::string sgd = "--loss mse --optimizer sgd --weight-decay 0.02";
@@ -187,17 +206,24 @@ TEST_CASE("an option of prepare that would change nothing is wrong usage") {
          "--momentum does not apply to adagrad; use --optimizer sgd, momentum, nesterov or muon"},
         {"--loss mse --optimizer momentum --beta1 0.9",
          "--beta1 does not apply to momentum; use --optimizer adam, adamw, lion, muon, "
-         "schedule-free "
-         "or adamw-8bit"},
+         "schedule-free, adamw-8bit, galore or apollo"},
         {"--loss mse --optimizer adagrad --beta2 0.9",
          "--beta2 does not apply to adagrad; use --optimizer adam, adamw, lion, muon, "
-         "schedule-free "
-         "or adamw-8bit"},
+         "schedule-free, adamw-8bit, galore or apollo"},
         {"--loss mse --optimizer nesterov --epsilon 1e-8",
          "--epsilon does not apply to nesterov; use --optimizer adagrad, adam, adamw, muon, "
          "schedule-free or adamw-8bit"},
         {"--loss mse --optimizer lion --epsilon 1e-8", "--epsilon does not apply to lion"},
         {"--loss mse --optimizer adafactor --beta1 0.9", "--beta1 does not apply to adafactor"},
+        {"--loss mse --optimizer adamw --projection-rank 4",
+         "--projection-rank does not apply to adamw; use --optimizer galore or apollo"},
+        {"--loss mse --optimizer adamw --projection-every 4",
+         "--projection-every does not apply to adamw; use --optimizer galore or apollo"},
+        {"--loss mse --optimizer adamw --projection-scale 4",
+         "--projection-scale does not apply to adamw; use --optimizer galore or apollo"},
+        {"--loss mse --optimizer adam --distance 0.1",
+         "--distance does not apply to adam; use --optimizer mezo"},
+        {"--loss mse --optimizer galore --epsilon 1e-8", "--epsilon does not apply to galore"},
         {"--loss mse --decay all", "--decay needs --weight-decay"},
         {"--loss mse --decay-scale fc1.w=0", "--decay-scale needs --weight-decay"},
         // Given as it is without the option, too.

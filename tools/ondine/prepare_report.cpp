@@ -67,7 +67,11 @@ void print_report(const std::string& file, const PrepareReport& report, bool qua
     std::cout << "  init    " << name_of(report.init) << ", because " << report.init_reason << '\n';
   }
   if (!report.schedule.empty()) std::cout << "  rate    " << report.schedule << '\n';
-  if (!report.weight_decay.empty()) std::cout << "  decay   " << report.weight_decay << '\n';
+  if (!report.weight_decay.empty()) {
+    const std::string& reason = report.weight_decay_reason;
+    std::cout << "  decay   " << report.weight_decay << (reason.empty() ? "" : ": " + reason)
+              << '\n';
+  }
   if (!report.rules.empty()) std::cout << "  rules   " << report.rules << '\n';
   print_precision(report);
   if (quantizes) print_quantized(report.quantized);

@@ -56,8 +56,9 @@ float& learning_rate_of(Optimizer& optimizer) {
 }
 
 const char* name_of(const Optimizer& optimizer) {
-  constexpr std::array names{"sgd",  "momentum",  "nesterov", "adagrad",       "adam",      "adamw",
-                             "lion", "adafactor", "muon",     "schedule-free", "adamw-8bit"};
+  constexpr std::array names{"sgd",        "momentum", "nesterov",  "adagrad", "adam",
+                             "adamw",      "lion",     "adafactor", "muon",    "schedule-free",
+                             "adamw-8bit", "galore",   "apollo",    "mezo"};
   static_assert(names.size() == std::variant_size_v<Optimizer>);
   return names.at(optimizer.index());
 }

@@ -112,10 +112,9 @@ class Run {
     if (!options_->optimizer) text = tune::name_of(adapted.optimizer);
     if (!adapted.rate.empty()) text += " at " + adapted.rate;
     text = joined(std::move(text), adapted.body_rate);
-    // Nothing to say where all parameters decay.
-    if (const std::string& decay = adapted.report.weight_decay;
-        decay.find(", none on ") != std::string::npos) {
-      text = joined(std::move(text), "weight decay " + decay);
+    if (!adapted.report.weight_decay_reason.empty()) {
+      text = joined(std::move(text), "weight decay " + adapted.report.weight_decay + ": " +
+                                         adapted.report.weight_decay_reason);
     }
     if (!options_->schedule && !options_->prepare.schedule) {
       text = joined(std::move(text), cat("schedule ", fit::name_of(trainer_.schedule)));

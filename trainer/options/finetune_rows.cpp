@@ -76,7 +76,10 @@ void add_preparation(Finetune& rows) {
   rows.take(all, "weight-decay", prepare_of).needs({"optimizer"});
   rows.take(all, "decay", prepare_of).always();
   rows.take(all, "decay-scale", prepare_of).always();
-  rows.take(all, {"beta1", "beta2", "epsilon"}, prepare_of);
+  rows.take(all,
+            {"beta1", "beta2", "epsilon", "projection-rank", "projection-every", "projection-scale",
+             "distance"},
+            prepare_of);
   rows.take(
       all,
       {"train", "freeze", "last-layers", "only-biases", "init", "no-training-mode", "untie", "tie"},

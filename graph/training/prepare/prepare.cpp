@@ -29,6 +29,7 @@
 #include "graph/training/prepare/ties.h"
 #include "graph/training/prepare/training_mode.h"
 #include "graph/training/prepare/updates/check_settings.h"
+#include "graph/training/prepare/updates/directions.h"
 #include "graph/training/prepare/updates/loss_scale.h"
 #include "graph/training/prepare/updates/schedule.h"
 #include "graph/training/prepare/updates/updates.h"
@@ -222,7 +223,9 @@ WrittenAlgorithm write_algorithm(ModelDef& model, TrainingInfoDef& info, Names& 
   if (const auto* settings = std::get_if<ScheduleFree>(&options.optimizer)) {
     plan.points = write_points(writer, parameters.trained, *settings);
   }
-  if (options.training_mode) {
+  const auto* mezo = std::get_if<Mezo>(&options.optimizer);
+  if (mezo != nullptr) plan.points = write_directions(writer, parameters.trained, *mezo);
+  if (options.training_mode && mezo == nullptr) {
     values = write_training_copy(writer, model, values, inputs.prediction.dtype, parameters,
                                  quantized, statistics, plan.points.values);
   } else if (!plan.points.values.empty()) {
@@ -232,8 +235,9 @@ WrittenAlgorithm write_algorithm(ModelDef& model, TrainingInfoDef& info, Names& 
   std::swap(statistic_outputs, algorithm.outputs);
   WrittenAlgorithm written;
   written.loss = write_chosen_loss(writer, model, inputs, values, options, loss_model);
-  written.scale = choose_loss_scale(options.loss_scale, model.graph, types, inputs.values(),
-                                    parameters.trained);
+  written.scale = mezo != nullptr ? ChosenLossScale{NoLossScale{}, "no derivatives are computed"}
+                                  : choose_loss_scale(options.loss_scale, model.graph, types,
+                                                      inputs.values(), parameters.trained);
   LossScaler scaler(writer, written.scale.scale, info.update_binding);
   if (options.privacy && scaler.is_active()) {
     fail(ErrorCode::unsupported,
@@ -243,6 +247,7 @@ WrittenAlgorithm write_algorithm(ModelDef& model, TrainingInfoDef& info, Names& 
   written.updates =
       write_updates(writer, model, written.loss, {&values, &types_of}, parameters.trained, options,
                     scaler, info.update_binding, start, plan);
+  move_to_readers(algorithm, plan.points.nodes);
   written.roles = std::move(plan.roles);
   keep_statistics(scaler, model.graph, statistics, statistic_outputs);
   algorithm.outputs.insert(algorithm.outputs.end(), statistic_outputs.begin(),
@@ -295,6 +300,7 @@ PrepareReport report_of(const WrittenAlgorithm& written, const ParameterChoice& 
   report.loss_scale = written.scale.scale;
   report.loss_scale_reason = written.scale.reason;
   report.weight_decay = written.roles.decay_note;
+  report.weight_decay_reason = written.roles.decay_reason;
   report.rules = written.roles.rules_note;
   if (has_schedule(options)) report.schedule = describe(*options.schedule);
   report.head = head.output;

@@ -80,21 +80,13 @@ class BlockWriter {
 
   // rate (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + epsilon)
   std::string change_of(const std::string& m, const std::string& v) {
-    GraphWriter& graph = writer_->writer();
-    ScalarValue& root = writer_->once({"adamw8.root"}, [&] {
-      return writer_->apply("Sqrt", writer_->correction(settings_->beta2).name, "correction.root");
-    });
     ScalarValue& rate = writer_->once({"adamw8.rate", 0, step_->rate}, [&] {
       return writer_->div(step_->rate->name, writer_->correction(settings_->beta1).name,
                           "rate.step");
     });
-    const std::string size =
-        writer_->div(writer_->apply("Sqrt", v, x_ + ".root"), root.as(graph, dtype_), x_ + ".size");
-    const std::string divisor = writer_->add(
-        size, writer_->number("epsilon", static_cast<double>(settings_->epsilon), dtype_),
-        x_ + ".divisor");
-    return writer_->mul(writer_->div(m, divisor, x_ + ".update"), rate.as(graph, dtype_),
-                        x_ + ".block_change");
+    const std::string update =
+        writer_->adam_direction(*step_, m, v, settings_->beta2, settings_->epsilon);
+    return writer_->mul(update, rate.as(writer_->writer(), dtype_), x_ + ".block_change");
   }
 
   // The scale that gives the largest value of each block the largest code, `power` of it.

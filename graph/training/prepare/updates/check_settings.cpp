@@ -24,10 +24,34 @@ void check_optimizer(const Settings& optimizer, const Require& require) {
     require(finite(optimizer.epsilon) && optimizer.epsilon > 0, "epsilon must be a positive number",
             optimizer.epsilon);
   }
+  if constexpr (requires { optimizer.rank; }) {
+    require(optimizer.rank > 0, "the rank of a projection must be positive",
+            static_cast<double>(optimizer.rank));
+    require(optimizer.every > 0, "a projection must last at least 1 step",
+            static_cast<double>(optimizer.every));
+    require(finite(optimizer.scale) && optimizer.scale > 0,
+            "the factor of projected steps must be positive", optimizer.scale);
+  }
+  if constexpr (requires { optimizer.distance; }) {
+    require(finite(optimizer.distance) && optimizer.distance > 0,
+            "the distance of losses must be positive", optimizer.distance);
+  }
   if constexpr (requires { optimizer.beta1; }) {
     require(fraction(optimizer.beta1), "beta1 must be in [0, 1)", optimizer.beta1);
     require(fraction(optimizer.beta2), "beta2 must be in [0, 1)", optimizer.beta2);
   }
+}
+
+// Losses at two points, without derivatives.
+void check_forward_only(const PrepareOptions& options) {
+  if (!std::holds_alternative<Mezo>(options.optimizer)) return;
+  const bool scales = !std::holds_alternative<std::monostate>(options.loss_scale) &&
+                      !std::holds_alternative<NoLossScale>(options.loss_scale);
+  const char* excluded = options.privacy ? "training with privacy (--dp-clip)"
+                         : options.qat   ? "quantization-aware training (--qat)"
+                         : scales        ? "a factor on the loss (--loss-scale)"
+                                         : nullptr;
+  if (excluded != nullptr) fail(ErrorCode::mismatch, "forward-only training excludes ", excluded);
 }
 
 // A step computes the loss at other points than the parameters, which are averages themselves.
@@ -65,6 +89,7 @@ void check_update_settings(const PrepareOptions& options) {
             "the factor of a weight decay must not be negative", group.scale);
   }
   check_schedule_free(options);
+  check_forward_only(options);
   if (options.average) {
     require(options.average->decay >= 0 && options.average->decay <= 1,
             "the decay of averages must be in [0, 1]", options.average->decay);

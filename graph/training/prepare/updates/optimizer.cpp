@@ -5,6 +5,7 @@
 #include "core/message.h"
 #include "graph/training/prepare/updates/averages.h"
 #include "graph/training/prepare/updates/gradients.h"
+#include "graph/training/prepare/updates/low_rank.h"
 #include "graph/training/prepare/updates/rate_groups.h"
 #include "graph/training/prepare/updates/schedule.h"
 #include "graph/training/prepare/updates/step.h"
@@ -41,7 +42,8 @@ class OptimizerWriter {
  private:
   bool counts_steps() const {
     const bool is_stepless = std::holds_alternative<Sgd>(options_->optimizer) ||
-                             std::holds_alternative<Lion>(options_->optimizer);
+                             std::holds_alternative<Lion>(options_->optimizer) ||
+                             std::holds_alternative<Mezo>(options_->optimizer);
     return !is_stepless || options_->average || waits(*options_) || has_schedule(*options_);
   }
 
@@ -171,6 +173,11 @@ class OptimizerWriter {
     return steps_.decayed(step, stepped, start_->decays_after_step ? stepped : step.x);
   }
 
+  template <class Settings>
+  static AdamW with_epsilon(const Settings& settings) {
+    return {.beta1 = settings.beta1, .beta2 = settings.beta2};
+  }
+
   // The operator corrects its bias for T > 0, so T is the number of this step counted from 1; with
   // T = 0 it corrects nothing.
   template <class Settings>
@@ -212,6 +219,25 @@ class OptimizerWriter {
     const std::int64_t block = block_size(step.shape());
     if (block == 0) return adamw(step, settings);
     return write_adamw8(steps_, step, settings, block);
+  }
+
+  std::string write_rule(const ParameterStep& step, const GaLore& settings) {
+    if (!has_low_rank(step.shape(), settings.rank)) return adamw(step, with_epsilon(settings));
+    return write_galore(steps_, step, settings);
+  }
+
+  std::string write_rule(const ParameterStep& step, const Apollo& settings) {
+    if (!has_low_rank(step.shape(), settings.rank)) return adamw(step, with_epsilon(settings));
+    return write_apollo(steps_, step, settings);
+  }
+
+  std::string write_rule(const ParameterStep& step, const Mezo&) {
+    const std::string change =
+        steps_.mul(step.g, step.rate->as(*writer_, step.dtype), step.x + ".change");
+    const bool decays = step.decay != 0;
+    const std::string stepped =
+        steps_.sub(step.x, change, decays ? step.x + ".undecayed" : step.next);
+    return decays ? steps_.decayed(step, stepped, step.x) : stepped;
   }
 
   struct State {

@@ -8,6 +8,7 @@
 #include "graph/training/prepare/layers.h"
 #include "graph/training/prepare/parameters.h"
 #include "graph/training/prepare/updates/attention.h"
+#include "graph/training/prepare/updates/low_rank.h"
 
 namespace ondine::graph {
 namespace {
@@ -52,7 +53,7 @@ Exemption exemption_of(const ModelDef& model, const Trained& trained,
   const bool only_vectors =
       std::all_of(trained.begin(), trained.end(), [](const auto* one) { return is_vector(*one); });
   if (only_vectors) return {};
-  return {true, ", taken for norms and biases of a transformer, as the model has attention"};
+  return {true, "they are taken for norms and biases of a transformer, as the model has attention"};
 }
 
 void choose_decay(ParameterRoles& roles, const ModelDef& model, const Trained& trained,
@@ -81,7 +82,10 @@ void choose_decay(ParameterRoles& roles, const ModelDef& model, const Trained& t
   std::ostringstream note;
   note << decay << " on " << trained.size() - exempt - grouped << " parameters";
   if (grouped != 0) note << ", times factors of their own on " << grouped;
-  if (exempt != 0) note << ", none on " << exempt << " vectors" << exemption.reason;
+  if (exempt != 0) {
+    note << ", none on " << exempt << " vectors";
+    roles.decay_reason = exemption.reason;
+  }
   roles.decay_note = note.str();
 }
 
@@ -126,6 +130,20 @@ void count_blocks(ParameterRoles& roles, const Trained& trained) {
                          whole, " with few elements or without blocks of equal size");
 }
 
+void count_projected(ParameterRoles& roles, const Trained& trained, std::int64_t rank,
+                     const char* name) {
+  const auto count = std::count_if(trained.begin(), trained.end(), [&](const auto* one) {
+    return has_low_rank(one->value.shape(), rank);
+  });
+  if (count == 0) {
+    fail(ErrorCode::mismatch, name, " finds no matrix with more than ", rank,
+         " rows and columns that trains; choose a smaller rank (--projection-rank) or adamw");
+  }
+  roles.rules_note =
+      cat(name, " on ", count, " matrices with more than ", rank, " rows and columns, adamw on ",
+          static_cast<std::ptrdiff_t>(trained.size()) - count, " other parameters");
+}
+
 }  // namespace
 
 std::int64_t block_size(const Shape& shape) {
@@ -148,6 +166,17 @@ ParameterRoles choose_roles(const ModelDef& model, const Trained& trained,
     choose_hidden(roles, model, trained, read);
   }
   if (std::holds_alternative<AdamW8>(options.optimizer)) count_blocks(roles, trained);
+  if (const auto* galore = std::get_if<GaLore>(&options.optimizer)) {
+    count_projected(roles, trained, galore->rank, "galore");
+  }
+  if (const auto* apollo = std::get_if<Apollo>(&options.optimizer)) {
+    count_projected(roles, trained, apollo->rank, "apollo");
+  }
+  if (std::holds_alternative<Mezo>(options.optimizer)) {
+    roles.rules_note =
+        "two losses a step along a random direction, without derivatives; Dropout and "
+        "BatchNormalization as in inference";
+  }
   return roles;
 }
 

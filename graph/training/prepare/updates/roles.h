@@ -15,9 +15,10 @@ namespace ondine::graph {
 struct ParameterRoles {
   // The factor of the optimizer's weight decay; 1 for parameters that are not here.
   std::map<std::string, float, std::less<>> decay;
-  Strings hidden;          // matrices and convolutions that Muon makes orthogonal steps of
-  std::string decay_note;  // for people; empty without weight decay
-  std::string rules_note;  // for people; empty where all parameters follow one rule
+  Strings hidden;            // matrices and convolutions that Muon makes orthogonal steps of
+  std::string decay_note;    // for people; empty without weight decay
+  std::string decay_reason;  // why vectors do not decay where nobody asked for it
+  std::string rules_note;    // for people; empty where all parameters follow one rule
 };
 
 // `read`: the values of the main graph that the loss reads. Error(mismatch) for a pattern of

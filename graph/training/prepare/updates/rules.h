@@ -19,10 +19,16 @@ std::string write_muon(StepWriter& writer, const ParameterStep& step, const Muon
 std::string write_adamw8(StepWriter& writer, const ParameterStep& step, const AdamW8& settings,
                          std::int64_t block);
 
-// The points at which a step of ScheduleFree computes loss and gradient.
+// In matrices for which has_low_rank() is true.
+std::string write_galore(StepWriter& writer, const ParameterStep& step, const GaLore& settings);
+std::string write_apollo(StepWriter& writer, const ParameterStep& step, const Apollo& settings);
+
+// The points at which a step of ScheduleFree or Mezo computes its loss.
 struct Points {
-  Renaming values;   // by parameter: what the network of the step reads in its place
-  Renaming offsets;  // by parameter: the state
+  Renaming values;        // by parameter: what the network of the step reads in its place
+  Renaming offsets;       // by parameter: what leads there, of ScheduleFree a state
+  Renaming opposites;     // by value of `values`: the point on the other side, of Mezo
+  std::size_t nodes = 0;  // of the graph, before the network reads the points
 };
 // Throws Error(unsupported) for parameters of low precision.
 Points write_points(GraphWriter& writer, const std::vector<const InitializerDef*>& trained,

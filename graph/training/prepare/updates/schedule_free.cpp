@@ -53,6 +53,7 @@ Points write_points(GraphWriter& writer, const std::vector<const InitializerDef*
     points.values.emplace(one->name, writer.node("Add", {one->name, way}, one->name + ".point"));
     points.offsets.emplace(one->name, offset);
   }
+  points.nodes = writer.graph().nodes.size();
   return points;
 }
 

@@ -46,6 +46,18 @@ ScalarValue& StepWriter::correction(float beta) {
   });
 }
 
+std::string StepWriter::adam_direction(const ParameterStep& step, const std::string& m,
+                                       const std::string& v, float beta2, float epsilon) {
+  ScalarValue& root = once({"correction.root", static_cast<double>(beta2)}, [&] {
+    return apply("Sqrt", correction(beta2).name, "correction.root");
+  });
+  const std::string size =
+      div(apply("Sqrt", v, step.x + ".root"), root.as(*writer_, step.dtype), step.x + ".size");
+  const std::string divisor =
+      add(size, number("epsilon", static_cast<double>(epsilon), step.dtype), step.x + ".divisor");
+  return div(m, divisor, step.x + ".update");
+}
+
 std::string StepWriter::state(const std::string& hint, const Tensor& initial) {
   return writer_->initializer(hint, initial);
 }

@@ -71,6 +71,10 @@ class StepWriter {
   // This step, counted from 1, as float64.
   const std::string& step_number();
 
+  // m / (sqrt(v / (1 - beta2^t)) + epsilon): Adam's direction times 1 - beta1^t.
+  std::string adam_direction(const ParameterStep& step, const std::string& m, const std::string& v,
+                             float beta2, float epsilon);
+
   // A state variable; its shape and type are those of `initial`.
   std::string state(const std::string& hint, const Tensor& initial);
   // States, and what they become.

@@ -5,6 +5,7 @@
 #include "graph/record/training_entries.h"
 #include "graph/training/prepare/losses/pieces.h"
 #include "graph/training/prepare/updates/accumulation.h"
+#include "graph/training/prepare/updates/directions.h"
 #include "graph/training/prepare/updates/gradients.h"
 #include "graph/training/prepare/updates/schedule.h"
 
@@ -58,10 +59,12 @@ Updates write_updates(GraphWriter& writer, const ModelDef& model, const LossValu
   if (options.accumulate) require_accumulation(trained, scaler);
   Updates result;
   for (const auto& [name, point] : plan.points.values) result.points.push_back(point);
+  const auto* mezo = std::get_if<Mezo>(&options.optimizer);
   std::vector<std::string> gradients =
-      options.privacy ? write_private_gradients(writer, model, loss, *sources.values, trained,
-                                                options, *sources.types_of)
-                      : write_gradients(writer, loss, trained, scaler);
+      mezo != nullptr   ? write_slopes(writer, loss, trained, *mezo, plan.points)
+      : options.privacy ? write_private_gradients(writer, model, loss, *sources.values, trained,
+                                                  options, *sources.types_of)
+                        : write_gradients(writer, loss, trained, scaler);
   if (!options.accumulate) {
     result.optimizer = write_optimizer(writer, std::move(gradients), trained, options, scaler,
                                        bindings, start, plan);

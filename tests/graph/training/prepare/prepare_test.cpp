@@ -68,7 +68,8 @@ TEST_CASE("every optimizer and loss writes a well-formed graph") {
       Optimizer(Adam{.weight_decay = decay}), Optimizer(AdamW{.weight_decay = decay}),
       Optimizer(Lion{.weight_decay = decay}), Optimizer(Adafactor{.weight_decay = decay}),
       Optimizer(Muon{.weight_decay = decay}), Optimizer(ScheduleFree{.weight_decay = decay}),
-      Optimizer(AdamW8{.weight_decay = decay}));
+      Optimizer(AdamW8{.weight_decay = decay}), Optimizer(GaLore{.rank = 2, .weight_decay = decay}),
+      Optimizer(Apollo{.rank = 2, .weight_decay = decay}));
   const auto loss = GENERATE(Loss::softmax_cross_entropy, Loss::bce_with_logits, Loss::mse,
                              Loss::mae, Loss::huber, Loss::nll, Loss::bce_probabilities);
   ModelDef model = network();

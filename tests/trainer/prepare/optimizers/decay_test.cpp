@@ -85,11 +85,11 @@ TEST_CASE("the weight decay acts on all parameters, on matrices or by factors of
 
 TEST_CASE(
     "vectors of a transformer do not decay unless they are asked to, and the report says so") {
-  const PrepareOptions decaying{.optimizer = AdamW{.weight_decay = 0.25F}};
+  const PrepareOptions decaying{.loss = Loss::mse, .optimizer = AdamW{.weight_decay = 0.25F}};
   PrepareOptions options = decaying;
-  CHECK(decay_of(attention_model(true), options) ==
-        "0.25 on 3 parameters, none on 3 vectors, taken for norms and biases of a transformer, as "
-        "the model has attention");
+  CHECK(decay_of(attention_model(true), options) == "0.25 on 3 parameters, none on 3 vectors");
+  CHECK(report_of(attention_model(true), options).weight_decay_reason ==
+        "they are taken for norms and biases of a transformer, as the model has attention");
   CHECK(decay_of(attention_model(false), options) == "0.25 on 6 parameters");
   options.decayed = DecayedParameters::all;
   CHECK(decay_of(attention_model(true), options) == "0.25 on 6 parameters");
@@ -120,6 +120,15 @@ TEST_CASE("settings of the weight decay without one, or for no parameter, are re
   CHECK_THAT(refused({.decay_groups = {{"w0", 0}}}), Contains("(--decay-scale) has no effect"));
   CHECK_THAT(refused({.optimizer = Sgd{.weight_decay = 0.5F}, .decay_groups = {{"q", 0}}}),
              Contains("weight decay pattern 'q' matches no trained parameter"));
+}
+
+TEST_CASE("vectors that are asked not to decay need no reason") {
+  const PrepareReport report =
+      report_of(attention_model(true), {.loss = Loss::mse,
+                                        .optimizer = AdamW{.weight_decay = 0.25F},
+                                        .decayed = DecayedParameters::matrices});
+  CHECK(report.weight_decay == "0.25 on 3 parameters, none on 3 vectors");
+  CHECK(report.weight_decay_reason.empty());
 }
 
 TEST_CASE("Muon says which parameters it steps, and needs a hidden matrix") {

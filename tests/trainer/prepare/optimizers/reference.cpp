@@ -79,23 +79,39 @@ NamedValues Network::feeds() const {
           {"label", tensor(t, {n, to_int(sizes.back())})}};
 }
 
-std::vector<Numbers> Network::gradients(const Variables& at) const {
+double Network::weight(const Variables& at, std::size_t l, std::size_t i, std::size_t o) const {
+  return convolves && l == 0 ? at[0].at(o, i) : at[2 * l].at(i, o);
+}
+
+std::vector<Numbers> Network::activations(const Variables& at) const {
   const std::size_t layers = sizes.size() - 1;
-  const auto weight = [&](std::size_t l, std::size_t i, std::size_t o) {
-    return convolves && l == 0 ? at[0].at(o, i) : at[2 * l].at(i, o);
-  };
   std::vector<Numbers> h{numbers(rows * sizes[0], 31, 1)};
   for (std::size_t l = 0; l < layers; ++l) {
     Numbers next(rows * sizes[l + 1]);
     for (std::size_t n = 0; n < rows; ++n) {
       for (std::size_t o = 0; o < sizes[l + 1]; ++o) {
         double sum = at[2 * l + 1].w[o];
-        for (std::size_t i = 0; i < sizes[l]; ++i) sum += h[l][n * sizes[l] + i] * weight(l, i, o);
+        for (std::size_t i = 0; i < sizes[l]; ++i)
+          sum += h[l][n * sizes[l] + i] * weight(at, l, i, o);
         next[n * sizes[l + 1] + o] = sum;
       }
     }
     h.push_back(next);
   }
+  return h;
+}
+
+double Network::loss(const Variables& at) const {
+  const Numbers y = activations(at).back();
+  const Numbers t = numbers(rows * sizes.back(), 47, 2);
+  double sum = 0;
+  for (std::size_t i = 0; i < y.size(); ++i) sum += (y[i] - t[i]) * (y[i] - t[i]);
+  return sum / static_cast<double>(y.size());
+}
+
+std::vector<Numbers> Network::gradients(const Variables& at) const {
+  const std::size_t layers = sizes.size() - 1;
+  const std::vector<Numbers> h = activations(at);
   const Numbers t = numbers(rows * sizes.back(), 47, 2);
   Numbers d = h[layers];
   for (std::size_t i = 0; i < d.size(); ++i)
@@ -113,7 +129,7 @@ std::vector<Numbers> Network::gradients(const Variables& at) const {
         for (std::size_t i = 0; i < in; ++i) {
           const std::size_t place = convolves && l == 0 ? o * in + i : i * out + o;
           w[place] += h[l][n * in + i] * d[n * out + o];
-          before[n * in + i] += d[n * out + o] * weight(l, i, o);
+          before[n * in + i] += d[n * out + o] * weight(at, l, i, o);
         }
       }
     }
@@ -124,7 +140,8 @@ std::vector<Numbers> Network::gradients(const Variables& at) const {
   return result;
 }
 
-void check_rule(const Network& network, const PrepareOptions& options, const Rule& rule) {
+void check_rule(const Network& network, const PrepareOptions& options, const Rule& rule,
+                const Look& look) {
   PrepareOptions asked = options;
   asked.loss = Loss::mse;
   asked.init = WeightInit::keep;
@@ -134,6 +151,7 @@ void check_rule(const Network& network, const PrepareOptions& options, const Rul
   const NamedValues feeds = network.feeds();
   for (int t = 1; t <= 20; ++t) {
     model.train_step(feeds);
+    if (look) look(model);
     rule(variables, t, network);
     for (std::size_t v = 0; v < variables.size(); ++v) {
       const Tensor got = model.get_state(variables[v].name);

@@ -39,13 +39,21 @@ struct Network {
   NamedValues feeds() const;
   // Of the loss by each variable.
   std::vector<Numbers> gradients(const Variables& at) const;
+  double loss(const Variables& at) const;
+
+ private:
+  std::vector<Numbers> activations(const Variables& at) const;
+  double weight(const Variables& at, std::size_t l, std::size_t i, std::size_t o) const;
 };
 
 // Moves the variables by step t, counted from 1; `gradient` computes it anywhere.
 using Rule = std::function<void(Variables&, double t, const Network&)>;
 
-// Trains both for 20 steps and compares every parameter after each of them.
-void check_rule(const Network& network, const PrepareOptions& options, const Rule& rule);
+// Trains both for 20 steps and compares every parameter after each of them. `look` sees the model
+// between its step and that of the rule.
+using Look = std::function<void(const Model&)>;
+void check_rule(const Network& network, const PrepareOptions& options, const Rule& rule,
+                const Look& look = {});
 
 // Adam as in the standard, with AdamW's decay, of one variable.
 struct AdamState {

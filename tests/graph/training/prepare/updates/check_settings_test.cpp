@@ -82,6 +82,9 @@ TEST_CASE("settings of every optimizer are refused outside their ranges") {
   check_rates<Muon>();
   check_rates<ScheduleFree>();
   check_rates<AdamW8>();
+  check_rates<GaLore>();
+  check_rates<Apollo>();
+  check_rates<Mezo>();
   check_momentum<Momentum>();
   check_momentum<Nesterov>();
   check_momentum<Muon>();
@@ -91,6 +94,21 @@ TEST_CASE("settings of every optimizer are refused outside their ranges") {
   check_betas<Muon>();
   check_betas<ScheduleFree>();
   check_betas<AdamW8>();
+  check_betas<GaLore>();
+  check_betas<Apollo>();
+}
+
+TEST_CASE("projections and distances of losses have a size") {
+  check("the factor of projected steps must be positive", {1e-30F, 2},
+        {0, -1, not_a_number, infinity},
+        [](float value) { return PrepareOptions{.optimizer = GaLore{.scale = value}}; });
+  check("the distance of losses must be positive", {1e-30F, 2}, {0, -1, not_a_number, infinity},
+        [](float value) { return PrepareOptions{.optimizer = Mezo{.distance = value}}; });
+  CHECK(refusal({.optimizer = Apollo{.rank = 1, .every = 1}}).empty());
+  CHECK(refusal({.optimizer = Apollo{.rank = 0}}) ==
+        "the rank of a projection must be positive, found 0");
+  CHECK(refusal({.optimizer = GaLore{.every = 0}}) ==
+        "a projection must last at least 1 step, found 0");
 }
 
 TEST_CASE("factors of the weight decay are numbers from 0 on") {
