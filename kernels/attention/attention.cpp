@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "kernels/attention/attention_rules.h"
 #include "kernels/attention/grouped_heads.h"
 #include "kernels/common/dtype_attribute.h"
 #include "kernels/common/expansion.h"
@@ -134,7 +135,7 @@ class Expansion {
     Val fully_masked;
     if (bias) {
       // Fully masked rows are replaced by 0 before the softmax, whose derivative would be NaN.
-      fully_masked = fully_masked_rows(bias);
+      fully_masked = hidden_rows(bias);
       scores = with_dims_of(scores + bias, scores, "dims of the scores with and without the mask");
       if (mode == 2) shown = scores;
       scores = graph::where(fully_masked, graph::scalar_like(scores, 0), scores);
@@ -171,32 +172,16 @@ class Expansion {
 
   // By ScaledAttention; empty where the scores are an output or are not of the form scale Q K^T +
   // mask.
-  Val without_scores(const SharedHeads& heads, Val bias) {
+  Val without_scores(const SharedHeads& heads, Val total) {
     const auto scale = plain_scale();
     if (!scale) return {};
-    Val fully_masked;
-    if (bias) {
-      // With the causal mask alone, every query attends to at least the first key.
-      const bool only_causal =
-          !context_.has_input(mask_in) && !context_.has_input(lengths_in) && !windowed();
-      if (!only_causal) {
-        fully_masked = fully_masked_rows(bias);
-        bias = graph::where(fully_masked, graph::scalar_like(bias, 0), bias);
-      }
-      bias = heads.stack_mask(bias);
-      if (!bias) return {};
-    }
+    Val bias = total;
+    if (bias) bias = heads.stack_mask(bias);
+    if (total && !bias) return {};
     const Val operands[] = {heads.stack(q_), k_, v_, bias};
-    const Val y = heads.unstack(b_.nodes("ScaledAttention", std::span(operands).first(bias ? 4 : 3),
-                                         {{"scale", *scale}}, 1, ondine_domain)[0]);
-    return fully_masked ? graph::where(fully_masked, graph::scalar_like(y, 0), y) : y;
-  }
-  bool windowed() const {
-    return context_.attr_int("left_window_size", -1) >= 0 ||
-           context_.attr_int("right_window_size", -1) >= 0;
-  }
-  Val fully_masked_rows(Val bias) {
-    return graph::equal(graph::reduce_max(bias, {-1}, true), infinity(bias));
+    return heads.unstack(b_.nodes("ScaledAttention", std::span(operands).first(bias ? 4 : 3),
+                                  {{"scale", *scale}, {"zero_rows", std::int64_t{1}}}, 1,
+                                  ondine_domain)[0]);
   }
 
   // The scale where known, of an attention without softcap whose scores are not an output.

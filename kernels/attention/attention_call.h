@@ -24,6 +24,10 @@ inline bool is_interleaved(const graph::NodeView& node) {
   return node.attr_int("interleaved", 0) != 0;
 }
 
+inline bool has_zero_rows(const graph::NodeView& node) {
+  return node.attr_int("zero_rows", 0) != 0;
+}
+
 // Those with the heads before the rows, or back.
 inline graph::Dims swap_heads(graph::Dims dims) {
   if (dims.size() >= 3) std::swap(dims[dims.size() - 3], dims[dims.size() - 2]);
@@ -34,6 +38,7 @@ inline graph::Dims swap_heads(graph::Dims dims) {
 struct AttentionCall {
   math::AttentionShape shape;
   double scale = 1;
+  bool zero_rows = false;
   std::size_t at = 0;
   std::size_t operands = 3;           // or 1, of which q, k and v are parts
   std::vector<std::int64_t> offsets;  // of the mask of each head
@@ -101,7 +106,10 @@ struct AttentionCall {
   // Of operands with the heads before the rows.
   AttentionCall(const graph::BindContext& context, std::size_t first, std::size_t count,
                 const Shape& q, const Shape& v, bool interleaved)
-      : scale(double{context.attr_float("scale", 1)}), at(first), operands(count) {
+      : scale(double{context.attr_float("scale", 1)}),
+        zero_rows(has_zero_rows(context)),
+        at(first),
+        operands(count) {
     const std::size_t n = q.rank();
     shape = {.count = q.size(0, n - 2),
              .queries = q[n - 2],

@@ -12,7 +12,7 @@ using namespace graph;  // NOLINT
 
 template <class C>
 math::AttentionScores<C> scores_of(const AttentionCall& layout, const C* mask) {
-  return {static_cast<C>(layout.scale), mask, layout.offsets.data(), nullptr};
+  return {static_cast<C>(layout.scale), mask, layout.offsets.data(), nullptr, layout.zero_rows};
 }
 
 template <class C>

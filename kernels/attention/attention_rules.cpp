@@ -1,5 +1,7 @@
 #include "kernels/attention/attention_rules.h"
 
+#include <limits>
+
 #include "kernels/common/infer_checks.h"
 
 namespace ondine::kernels::ops {
@@ -15,6 +17,12 @@ void check_mask(InferContext& context, std::size_t index, const Dims& scores) {
   if (fits) return;
   context.reject("the mask is ", graph::to_string(mask), ", the scores are ",
                  graph::to_string(scores));
+}
+
+Val hidden_rows(Val mask) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  if (mask.rank() == 0) return graph::equal(mask, graph::scalar_like(mask, -infinity));
+  return graph::equal(graph::reduce_max(mask, {-1}, true), graph::scalar_like(mask, -infinity));
 }
 
 void infer_attention_gradient(InferContext& context, const std::optional<Dims>& y,

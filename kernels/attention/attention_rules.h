@@ -13,6 +13,9 @@ namespace ondine::kernels::ops {
 // Rejects a mask, if there is one at `index`, that does not broadcast to the scores.
 void check_mask(InferContext& context, std::size_t index, const Dims& scores);
 
+// Which rows of a mask hide all keys, with one key.
+Val hidden_rows(Val mask);
+
 // Infers the derivatives of the operands and the mask, which follow dy. `y`: what dy must be, where
 // that is known.
 void infer_attention_gradient(InferContext& context, const std::optional<Dims>& y,

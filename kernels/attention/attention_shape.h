@@ -59,6 +59,7 @@ struct AttentionScores {
   const std::int64_t* offsets = nullptr;
   // All heads, those of each mask one after the other; read where the mask has a gradient.
   const std::int64_t* heads_by_mask = nullptr;
+  bool zero_rows = false;  // weights of queries from which the mask hides all keys are 0, not NaN
 };
 
 // One that is `rounded` holds bfloat16 in the place of T, for primitives that take those.

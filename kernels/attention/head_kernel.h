@@ -1,14 +1,33 @@
 // How the tiles of a head of attention are computed.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string_view>
 
 #include "core/parallel.h"
 #include "kernels/attention/attention_shape.h"
 
 namespace ondine::math {
+
+// What is added to the scores of the keys that row `row` of a tile sees; null without a mask.
+template <class T>
+const T* mask_row(const AttentionShape& shape, const AttentionScores<T>& scores,
+                  const AttentionTile& tile, std::int64_t row) {
+  if (scores.mask == nullptr) return nullptr;
+  const std::int64_t query = shape.mask_per_query ? tile.first + row : 0;
+  return scores.mask + scores.offsets[tile.head] + query * shape.keys + tile.keys.begin;
+}
+
+// Whether it hides all of them. Tiles pass over no key of a query that sees none.
+template <class T>
+bool hides_all(const T* mask, std::int64_t keys) {
+  return mask != nullptr && std::all_of(mask, mask + keys, [](T x) {
+           return x == -std::numeric_limits<T>::infinity();
+         });
+}
 
 // Immutable. `memory`: bytes() of a thread, aligned to 64.
 template <class T>

@@ -1,6 +1,7 @@
 // packed_attention.cpp — ScaledAttention of interleaved heads whose q, k and v are parts of one
 // operand, ..., rows, 3, heads, size, as one product computes them (ai.ondine): y is ..., rows,
-// heads, size. Attribute scale (1). Inputs: the operand and a mask, which broadcasts to the scores.
+// heads, size. Attributes scale (1), zero_rows (0). Inputs: the operand and a mask, which
+// broadcasts to the scores.
 // PackedAttentionGrad (dy, operand, mask?) -> derivatives of operand and mask, by those of
 // ScaledAttention.
 #include <vector>
@@ -48,7 +49,9 @@ Kernel bind_grad(BindContext& context) {
 }
 
 Attributes attributes_of(const NodeView& node) {
-  return {{"scale", node.attr_float("scale", 1)}, {"interleaved", std::int64_t{1}}};
+  return {{"scale", node.attr_float("scale", 1)},
+          {"zero_rows", std::int64_t{has_zero_rows(node)}},
+          {"interleaved", std::int64_t{1}}};
 }
 
 // q, k, v and the mask, after `before`.

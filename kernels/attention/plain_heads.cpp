@@ -132,14 +132,13 @@ void PlainHeads<T>::weights(ThreadPool& pool, const AttentionTile& tile,
            memory);
   const auto weights = kernel_set<T>(*kernels_).softmax->weights;
   const auto axpy = kernel_set<T>(*kernels_).vector->axpy;
-  const auto [begin, n] = tile.keys;
+  const std::int64_t n = tile.keys.size;
   for (std::int64_t i = 0; i < tile.rows; ++i) {
     T* row = to + i * n;
-    if (scores.mask != nullptr) {
-      const std::int64_t mask_row = s.mask_per_query ? tile.first + i : 0;
-      axpy(row, T{1}, scores.mask + scores.offsets[tile.head] + mask_row * s.keys + begin, n);
-    }
+    const T* const mask = mask_row(s, scores, tile, i);
+    if (mask != nullptr) axpy(row, T{1}, mask, n);
     weights(row, row, n);
+    if (scores.zero_rows && row[0] != row[0] && hides_all(mask, n)) std::fill_n(row, n, T{0});
   }
 }
 

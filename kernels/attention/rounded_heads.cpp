@@ -24,6 +24,9 @@ std::uint16_t* elements(std::byte* memory, std::size_t at) {
   return reinterpret_cast<std::uint16_t*>(memory + at);
 }
 
+// Of the bits of a bfloat16.
+bool is_nan(std::uint16_t bits) { return (bits & 0x7fff) > 0x7f80; }
+
 }  // namespace
 
 bool RoundedHeads::takes(const AttentionShape& s, const Kernels& kernels) {
@@ -211,14 +214,17 @@ void RoundedHeads::compute_weights(const AttentionTile& strip, std::int64_t row,
   const AttentionShape& s = shape_;
   multiply_queries(strip, q_of(strip, operands.q), places_.keys, s.head_size,
                    floats(memory, places_.scores), memory);
-  const float* mask = nullptr;
-  const std::int64_t mask_step = s.mask_per_query ? s.keys : 0;
-  if (scores.mask != nullptr) {
-    mask = scores.mask + scores.offsets[strip.head] + strip.first * mask_step + strip.keys.begin;
+  const AttentionRows rows =
+      rows_of(strip, row, scores.scale, places_.scores, places_.weights, memory);
+  kernels_->attention_rows->weights(rows, mask_row(s, scores, strip, 0),
+                                    s.mask_per_query ? s.keys : 0, keep);
+  if (!scores.zero_rows) return;
+  for (std::int64_t i = 0; i < strip.rows; ++i) {
+    std::uint16_t* const rounded = rows.rounded + i * rows.rounded_step;
+    if (!is_nan(rounded[0]) || !hides_all(mask_row(s, scores, strip, i), rows.n)) continue;
+    std::fill_n(rounded, rows.n, std::uint16_t{0});
+    std::fill_n(rows.values + i * rows.step, rows.n, 0.0F);
   }
-  kernels_->attention_rows->weights(
-      rows_of(strip, row, scores.scale, places_.scores, places_.weights, memory), mask, mask_step,
-      keep);
 }
 
 // The rows of a tile or a strip.

@@ -2,7 +2,8 @@
 // dims before them are the same for q, k and v, the mask broadcasts to the scores. transK: k is
 // stored transposed, head_size x keys; with interleaved the dims of q, k, v and y are ..., rows,
 // heads, size, as layers compute them. Attributes scale (1), transK (0), interleaved (0; not with
-// transK).
+// transK), zero_rows (0): the rows of y of queries from which the mask hides all keys, by minus
+// infinity, are 0 and not NaN.
 // ScaledAttentionGrad (dy, q, k, v, mask?) -> dq, dk, dv, dmask? recomputes the scores tile by
 // tile:
 //   P = softmax(S);  dv = P^T dy;  dS = P (dy v^T - sum P dy v^T)
@@ -80,6 +81,7 @@ struct Operands {
   double scale;
   bool transposed;
   bool interleaved;
+  bool zero_rows;
 
   Operands(const NodeView& node, Val q_in, Val k_in, Val v_in, Val mask_in)
       : q(q_in),
@@ -88,7 +90,8 @@ struct Operands {
         mask(mask_in),
         scale(double{node.attr_float("scale", 1)}),
         transposed(stores_transposed_keys(node)),
-        interleaved(is_interleaved(node)) {
+        interleaved(is_interleaved(node)),
+        zero_rows(has_zero_rows(node)) {
     if (!interleaved) return;
     for (Val* x : {&q, &k, &v}) *x = swapped(*x);
   }
@@ -109,8 +112,13 @@ struct Operands {
   }
   Val weights() const {
     Val scores = product(q, k, false, !transposed) * scale;
-    if (mask) scores = scores + mask;
-    return graph::softmax(scores, -1);
+    if (!mask) return graph::softmax(scores, -1);
+    scores = scores + mask;
+    if (!zero_rows) return graph::softmax(scores, -1);
+    // Scores are replaced too, since the derivative of the softmax would be NaN.
+    const Val zero = graph::scalar_like(scores, 0);
+    const Val hidden = hidden_rows(mask);
+    return graph::where(hidden, zero, graph::softmax(graph::where(hidden, zero, scores), -1));
   }
 };
 

@@ -27,6 +27,7 @@ double rounded(double x) {
 struct Heads : AttentionHeads<float> {
   double hidden;  // the mask of keys after a query; 0: none are hidden
   std::vector<Index> heads;
+  bool zero_rows = false;
 
   explicit Heads(const AttentionShape& s, double hidden_keys = 0)
       : AttentionHeads<float>(s, 0.25F, rounded), hidden(hidden_keys), heads(at(s.count)) {
@@ -52,7 +53,7 @@ struct Heads : AttentionHeads<float> {
     std::memset(work.data, 0xff, work.bytes);  // NaN
     std::vector<float> y(dy.size()), dq(q.size()), dk(k.size()), dv(v.size()), dmask(mask.size());
     const AttentionScores<float> scores{scale, trains ? mask.data() : nullptr, offsets.data(),
-                                        heads.data()};
+                                        heads.data(), zero_rows};
     primitive.run(pool, scores, {q.data(), k.data(), v.data()}, y.data(), work.data);
     primitive.run_gradient(pool, scores, {q.data(), k.data(), v.data()}, dy.data(),
                            {dq.data(), dk.data(), dv.data(), trains ? dmask.data() : nullptr},
@@ -217,6 +218,30 @@ TEST_CASE("a query whose weights are NaN spoils no other one") {
     const bool own = i / 32 == 49 + 7;
     if (std::isnan(got[at(i)]) != own) FAIL("element " << i);
     if (!own && got[at(i)] != wanted[at(i)]) FAIL("element " << i);
+  }
+}
+
+TEST_CASE("a query without a key gives 0 and adds nothing to derivatives with zero_rows") {
+  const Kernels* kernels = each_lower_kernels();
+  if (kernels == nullptr) return;
+  Heads hidden({.count = 2,
+                .queries = 49,
+                .keys = 49,
+                .head_size = 32,
+                .v_head_size = 32,
+                .masks = 1,
+                .mask_per_query = true});
+  std::fill_n(hidden.mask.data() + 7 * 49, 49, -std::numeric_limits<float>::infinity());
+  ThreadPool pool(1);
+  for (const bool zero_rows : {true, false}) {
+    hidden.zero_rows = zero_rows;
+    const auto got = hidden.run(pool, *kernels);
+    for (Index i = 0; i < 2 * 49 * 32; ++i) {
+      const bool own = i / 32 % 49 == 7;
+      if (own && (zero_rows ? got[at(i)] != 0 : !std::isnan(got[at(i)]))) FAIL("element " << i);
+    }
+    const auto finite = [](float x) { return std::isfinite(x); };
+    CHECK(std::ranges::all_of(got, finite) == zero_rows);
   }
 }
 

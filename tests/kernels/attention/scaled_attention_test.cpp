@@ -1,5 +1,6 @@
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <limits>
 
 #include <ondine/error.h>
 
@@ -119,6 +120,60 @@ TEST_CASE("ScaledAttentionGrad is what its expansion is") {
                     .outputs = outputs,
                     .domain = domain},
                    {.order = 1, .elements = 6});
+  }
+}
+
+namespace {
+
+// Attention whose mask hides all keys from the second query of each sample, and y of that query.
+OpCase hidden_row(std::int64_t queries, std::int64_t keys, std::int64_t size, DType dtype) {
+  OpCase one = op_case({2, queries, keys, size, size, false, {2, 1, queries, keys}});
+  Tensor& mask = one.inputs[3].tensor();
+  for (std::int64_t i = 0; i < mask.size(); ++i) {
+    if (i / keys % queries == 1) {
+      mask.mutable_values<double>()[static_cast<std::size_t>(i)] =
+          -std::numeric_limits<double>::infinity();
+    }
+  }
+  if (dtype != DType::float64) {
+    for (Value& input : one.inputs) {
+      input = run_op_tensor({"Cast", {input}, {{"to", static_cast<std::int64_t>(dtype)}}});
+    }
+  }
+  one.attributes.emplace_back("zero_rows", std::int64_t{1});
+  return one;
+}
+
+}  // namespace
+
+TEST_CASE("a query from which the mask hides all keys gives 0 with zero_rows, otherwise NaN") {
+  for (const DType dtype : {DType::float64, DType::float32}) {
+    for (const std::int64_t rows : {4, 80}) {
+      OpCase one = hidden_row(rows, rows, 3, dtype);
+      const auto y = as_doubles(run_op_tensor(one));
+      one.attributes.pop_back();
+      const auto plain = as_doubles(run_op_tensor(one));
+      for (std::size_t i = 0; i < y.size(); ++i) {
+        const bool hidden = i / 3 % static_cast<std::size_t>(rows) == 1;
+        if (hidden ? y[i] != 0 : y[i] != plain[i]) FAIL("element " << i << " is " << y[i]);
+        if (hidden && !std::isnan(plain[i])) FAIL("element " << i << " is " << plain[i]);
+      }
+    }
+  }
+}
+
+TEST_CASE("a query without a key has no derivative, nor has what it would see") {
+  OpCase one = hidden_row(4, 5, 3, DType::float64);
+  one.op = "ScaledAttentionGrad";
+  one.inputs.insert(one.inputs.begin(), random_tensor({2, 2, 4, 3}, 9));
+  one.outputs = 4;
+  const auto parts = run_op(one);
+  for (const Value& part : parts) {
+    for (const double x : as_doubles(part.tensor())) CHECK(std::isfinite(x));
+  }
+  const auto dq = as_doubles(parts[0].tensor());
+  for (std::size_t i = 0; i < dq.size(); ++i) {
+    if (i / 3 % 4 == 1) CHECK(dq[i] == 0);
   }
 }
 
