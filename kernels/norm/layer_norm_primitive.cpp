@@ -36,7 +36,7 @@ class Forward final : public Implementation<LayerNormArgs<T>> {
     if (length == 0) return;
     for_rows(pool, desc_, [&](Index i, Index at) {
       const X* const row = elements_of<X>(args.x) + at;
-      const T mean = rows_.sum(row, length) / static_cast<T>(length);
+      const T mean = desc_.centred ? rows_.sum(row, length) / static_cast<T>(length) : T{0};
       const T variance = rows_.sum_squared_deviation(row, mean, length) / static_cast<T>(length);
       const auto inv_std =
           static_cast<T>(1.0 / std::sqrt(static_cast<double>(variance) + epsilon_));
@@ -113,7 +113,7 @@ class Backward final : public Implementation<LayerNormArgs<T>> {
     }
     const T a = args.inv_std[i];
     const T b = -a * a * a * product / static_cast<T>(length);
-    const T c = -a * total / static_cast<T>(length);
+    const T c = desc_.centred ? -a * total / static_cast<T>(length) : T{0};
     if constexpr (Scaled) {
       rows_.scaled_norm_gradient(args.dx + at, dy, args.scale, x, mean, a, b, c, length);
     } else {

@@ -1,6 +1,6 @@
 // Normalization of rows, with its derivative, in float and double: the primitive of
-// LayerNormalization, Normalize and LayerNormalizationGrad, and with them of InstanceNormalization
-// and GroupNormalization, which expand into Normalize. (RMSNormalization, LpNormalization,
+// LayerNormalization, RMSNormalization, Normalize and LayerNormalizationGrad, and with them of
+// InstanceNormalization and GroupNormalization, which expand into Normalize. (LpNormalization,
 // MeanVarianceNormalization and LRN expand into reductions and element-wise operators.)
 //
 // Implementations, in the order in which they are tried:
@@ -21,6 +21,7 @@ struct LayerNormDesc {
   double epsilon = 1e-5;  // forward
   bool backward = false;
   bool scaled = false;   // backward: there is a scale
+  bool centred = true;   // otherwise the mean is taken for 0
   bool rounded = false;  // x is bfloat16, given as if it were of T, which is float
 };
 

@@ -2,8 +2,8 @@
 // `axis` on; the statistics are outputs of the dtype that stash_type says.
 // In ai.ondine: Normalize, the same without scale and bias, its statistics in x's arithmetic, and
 // LayerNormalizationGrad, (dy, x, scale?, mean?, inv_std?) -> dx, dscale, dbias of the normalized
-// dims; without statistics it computes them again.
-#include "kernels/common/broadcast.h"
+// dims; without statistics it computes them again. With centred = 0 (1) the mean is 0, as in
+// RMSNormalization.
 #include "kernels/common/compute_type.h"
 #include "kernels/common/expansion.h"
 #include "kernels/common/infer_checks.h"
@@ -11,6 +11,7 @@
 #include "kernels/common/require_broadcast.h"
 #include "kernels/common/stored_input.h"
 #include "kernels/norm/layer_norm_primitive.h"
+#include "kernels/norm/norm_rows.h"
 
 namespace ondine::kernels::ops {
 namespace {
@@ -43,48 +44,9 @@ void infer(InferContext& context) {
   context.set_output(2, dtype, statistics);
 }
 
-struct Rows {
-  std::size_t axis;
-  std::int64_t count;
-  std::int64_t length;
-};
-
-Rows rows_of(const NodeView& node, const Shape& x) {
-  const auto axis = NodeView::normalize_axis(node.attr_int("axis", -1), x.rank());
-  return {axis, x.size(0, axis), x.size(axis, x.rank())};
-}
-
-// A scale or bias as a whole row: repeated in scratch memory where its shape is broadcast.
-template <class C>
-class RowIn {
- public:
-  RowIn(const BindContext& context, Scratch& scratch, std::size_t index, const Shape& x,
-        std::size_t axis)
-      : source_(context, scratch, index) {
-    if (!source_) return;
-    const Shape have = context.shape(index);
-    const Shape row(x.span().subspan(axis));
-    if (have.size() == row.size()) return;
-    offset_ = scratch.add<C>(row.size());
-    from_ = broadcast_offsets(have.span(), row.span(), 1);
-  }
-  const C* operator()(KernelContext& call) const {
-    const C* source = source_(call);
-    if (from_.empty()) return source;
-    C* row = Scratch::at<C>(call, offset_);
-    for (std::size_t i = 0; i < from_.size(); ++i) row[i] = source[from_[i]];
-    return row;
-  }
-
- private:
-  ComputeIn<C> source_;
-  std::vector<std::int64_t> from_;
-  std::size_t offset_ = 0;
-};
-
 Kernel bind(BindContext& context) {
   const Shape shape = context.shape(0);
-  const Rows rows = rows_of(context, shape);
+  const NormRows rows = norm_rows(context, shape);
   const double epsilon = context.attr_float("epsilon", 1e-5F);
   return visit_compute(context.dtype(0), [&]<class C>() -> Kernel {
     const math::LayerNormPrimitive<C> layer_norm({.rows = rows.count,
@@ -115,16 +77,6 @@ Kernel bind(BindContext& context) {
       inv_std.store(call);
     };
   });
-}
-
-std::vector<std::int64_t> row_axes(const NodeView& node, Val x) {
-  if (!x.ranked()) {
-    fail(ErrorCode::unsupported, "the derivative of ", node.node().op->name, " needs a known rank");
-  }
-  const auto axis = NodeView::normalize_axis(node.attr_int("axis", -1), x.rank());
-  std::vector<std::int64_t> axes;
-  for (std::size_t i = axis; i < x.rank(); ++i) axes.push_back(static_cast<std::int64_t>(i));
-  return axes;
 }
 
 std::vector<Val> grad(GradContext& g) {
@@ -165,6 +117,8 @@ std::vector<Val> grad(GradContext& g) {
   return result;
 }
 
+bool is_centred(const NodeView& node) { return node.attr_int("centred", 1) != 0; }
+
 void infer_grad(InferContext& context) {
   require_same_dtype(context, {0, 1, 2});
   const Type& x = context.input(1);
@@ -190,17 +144,20 @@ void infer_grad(InferContext& context) {
 
 Kernel bind_grad(BindContext& context) {
   const Shape shape = context.shape(1);
-  const Rows rows = rows_of(context, shape);
+  const NormRows rows = norm_rows(context, shape);
   const double epsilon = context.attr_float("epsilon", 1e-5F);
+  const bool centred = is_centred(context);
   return visit_compute(context.dtype(1), [&]<class C>() -> Kernel {
     const math::LayerNormPrimitive<C> layer_norm({.rows = rows.count,
                                                   .length = rows.length,
                                                   .backward = true,
                                                   .scaled = context.has_input(2),
+                                                  .centred = centred,
                                                   .rounded = is_rounded<C>(context, 1)});
     const math::LayerNormPrimitive<C> statistics({.rows = rows.count,
                                                   .length = rows.length,
                                                   .epsilon = epsilon,
+                                                  .centred = centred,
                                                   .rounded = is_rounded<C>(context, 1)});
     context.set_implementation(layer_norm.name(), layer_norm.isa());
     Scratch scratch;
@@ -246,10 +203,10 @@ std::vector<Val> expand_grad(ExpandContext& context) {
   const Val scale = context.x(2);
   const auto axes = row_axes(context, x);
   const auto row_mean = [&](Val v) { return graph::reduce_mean(v, axes, true); };
-  Val mean = context.x(3);
+  const Val mean = context.x(3);
   Val inverse = context.x(4);
-  mean = mean ? graph::cast(mean, x.dtype()) : row_mean(x);
-  const Val centred = x - mean;
+  Val centred = x;
+  if (is_centred(context)) centred = x - (mean ? graph::cast(mean, x.dtype()) : row_mean(x));
   if (inverse) {
     inverse = graph::cast(inverse, x.dtype());
   } else {
@@ -258,7 +215,9 @@ std::vector<Val> expand_grad(ExpandContext& context) {
   }
   const Val xhat = centred * inverse;
   const Val d = scale ? dy * scale : dy;
-  const Val dx = inverse * (d - row_mean(d) - xhat * row_mean(d * xhat));
+  Val part = d - xhat * row_mean(d * xhat);
+  if (is_centred(context)) part = part - row_mean(d);
+  const Val dx = inverse * part;
   if (context.output_count() < 2) return {dx};
   std::vector<std::int64_t> outer;
   for (std::int64_t i = 0; i < axes.front(); ++i) outer.push_back(i);
@@ -275,15 +234,6 @@ std::vector<Val> expand_normalize(ExpandContext& context) {
   const Val variance = graph::reduce_mean(centred * centred, axes, true);
   const Val inverse = 1.0 / unary("Sqrt", variance + double{context.attr_float("epsilon", 1e-5F)});
   return {graph::cast(centred * inverse, x.dtype()), mean, inverse};
-}
-
-// Rows within samples, with the same scale and bias.
-bool normalizes_rows_of_samples(const Node& node, const Graph& graph) {
-  const std::size_t rank = graph[node.outputs[0]].type.rank();
-  for (std::size_t i = 1; i < node.inputs.size(); ++i) {
-    if (node.inputs[i] != no_value && graph[node.inputs[i]].type.rank() >= rank) return false;
-  }
-  return NodeView::normalize_axis(NodeView(node).attr_int("axis", -1), rank) > 0;
 }
 
 }  // namespace

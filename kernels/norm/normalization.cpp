@@ -1,42 +1,16 @@
 // normalization.cpp — normalizations that are expansions:
-// RMSNormalization: y = x / sqrt(mean x^2 + epsilon) scale over the axes from `axis` on.
 // LpNormalization: y = x / |x|_p along an axis, 0 where all elements are 0.
 // MeanVarianceNormalization: y = (x - mean) / (std + 1e-9) over `axes`.
 // LRN: y = x / (bias + alpha / size sum x^2)^beta, the sum over `size` channels around.
 #include "kernels/common/expansion.h"
 #include "kernels/common/infer_checks.h"
 #include "kernels/common/op.h"
-#include "kernels/common/require_broadcast.h"
 
 namespace ondine::kernels::ops {
 namespace {
 
 void require_ranked(const NodeView& node, Val x) {
   if (!x.ranked()) fail(ErrorCode::unsupported, node.node().op->name, " needs a known rank");
-}
-
-void infer_rms(InferContext& context) {
-  const Type& x = context.input(0);
-  if (x.ranked()) {
-    const auto axis = NodeView::normalize_axis(context.attr_int("axis", -1), x.rank());
-    const Dims row(x.dims->begin() + static_cast<std::ptrdiff_t>(axis), x.dims->end());
-    require_broadcast(context, 1, row, "scale");
-  }
-  context.set_output(0, context.dtype(1), x.dims);
-}
-
-std::vector<Val> expand_rms(ExpandContext& context) {
-  const Val x = context.x(0);
-  require_ranked(context, x);
-  const auto axis = NodeView::normalize_axis(context.attr_int("axis", -1), x.rank());
-  std::vector<std::int64_t> axes;
-  for (std::size_t i = axis; i < x.rank(); ++i) axes.push_back(static_cast<std::int64_t>(i));
-  // 16-bit elements are squared and summed in float.
-  const Val compute = graph::cast(x, x.dtype() == DType::float64 ? DType::float64 : DType::float32);
-  const Val square = graph::reduce_mean(compute * compute, axes, true);
-  const Val root = unary("Sqrt", square + double{context.attr_float("epsilon", 1e-5F)});
-  const Val y = graph::cast(compute / root, context.x(1).dtype()) * context.x(1);
-  return {with_dims_of(y, x, "dims of X and of X times scale")};
 }
 
 void infer_lp(InferContext& context) {
@@ -128,8 +102,6 @@ std::vector<Val> expand_lrn(ExpandContext& context) {
 
 }  // namespace
 
-extern const OpDef rms_normalization{
-    .name = "RMSNormalization", .infer = infer_rms, .expand = expand_rms};
 extern const OpDef lp_normalization{
     .name = "LpNormalization", .infer = infer_lp, .expand = expand_lp};
 extern const OpDef mean_variance_normalization{

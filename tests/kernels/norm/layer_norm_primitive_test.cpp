@@ -110,3 +110,66 @@ TEMPLATE_TEST_CASE("layer normalization can compute its statistics alone", "", f
   const LayerNormDesc scaled{.rows = rows, .length = length, .backward = true, .scaled = true};
   CHECK(LayerNormPrimitive<T>(scaled).name() == "scaled_rows");
 }
+
+TEMPLATE_TEST_CASE("without centring, rows are divided by the root of their mean square", "", float,
+                   double) {
+  using T = TestType;
+  const double limit = sizeof(T) == 4 ? 1e-5 : 1e-13;
+  for (const Index length : {1, 5, 100}) {
+    const Index rows = 33;
+    Numbers numbers(static_cast<std::uint64_t>(length));
+    const auto x = numbers.row<T>(rows * length), dy = numbers.row<T>(rows * length);
+    const auto scale = numbers.row<T>(length);
+    const auto width = static_cast<std::size_t>(length);
+    const double epsilon = static_cast<double>(T(0.01)), n = static_cast<double>(length);
+    std::vector<double> y(x.size()), dx(x.size()), dscale(width);
+    for (std::size_t at = 0; at < x.size(); at += width) {
+      double square = 0, product = 0;
+      for (std::size_t j = 0; j < width; ++j) square += std::pow(double{x[at + j]}, 2) / n;
+      const double inverse = 1 / std::sqrt(square + epsilon);
+      for (std::size_t j = 0; j < width; ++j) {
+        const double hat = double{x[at + j]} * inverse;
+        y[at + j] = hat * double{scale[j]};
+        dscale[j] += double{dy[at + j]} * hat;
+        product += double{dy[at + j]} * double{scale[j]} * hat / n;
+      }
+      for (std::size_t j = 0; j < width; ++j) {
+        const double hat = double{x[at + j]} * inverse;
+        dx[at + j] = inverse * (double{dy[at + j]} * double{scale[j]} - hat * product);
+      }
+    }
+    std::vector<T> out(x.size()), mean(static_cast<std::size_t>(rows)), inv_std(mean.size());
+    std::vector<T> ds(width);
+    check<T>(y, limit, [&](ThreadPool& pool, const Kernels& kernels) {
+      LayerNormPrimitive<T>({.rows = rows, .length = length, .epsilon = epsilon, .centred = false},
+                            kernels)
+          .run(pool, {.x = x.data(),
+                      .scale = scale.data(),
+                      .y = out.data(),
+                      .saved_mean = mean.data(),
+                      .saved_inv_std = inv_std.data()});
+      return out;
+    });
+    CHECK(mean == std::vector<T>(mean.size()));
+    const auto gradient = [&](ThreadPool& pool, const Kernels& kernels) {
+      LayerNormPrimitive<T>(
+          {.rows = rows, .length = length, .backward = true, .scaled = true, .centred = false},
+          kernels)
+          .run(pool, {.x = x.data(),
+                      .scale = scale.data(),
+                      .dy = dy.data(),
+                      .mean = mean.data(),
+                      .inv_std = inv_std.data(),
+                      .dx = out.data(),
+                      .dscale = ds.data()});
+    };
+    check<T>(dx, limit, [&](ThreadPool& pool, const Kernels& kernels) {
+      gradient(pool, kernels);
+      return out;
+    });
+    check<T>(dscale, limit, [&](ThreadPool& pool, const Kernels& kernels) {
+      gradient(pool, kernels);
+      return ds;
+    });
+  }
+}
