@@ -44,7 +44,8 @@ std::string describe_type(const Type& type, const Graph& graph) {
     if (dim.known()) {
       out += std::to_string(dim.size());
     } else {
-      out += dim.is_symbolic() ? graph.symbols->names[dim.symbol()] : "?";
+      const auto& names = graph.symbols->names;
+      out += dim.is_symbolic() && dim.symbol() < names.size() ? names[dim.symbol()] : "?";
     }
   }
   return out + "]";

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "graph/contract/clipped_dim.h"
+
 namespace ondine::graph {
 namespace {
 
@@ -124,8 +126,8 @@ Dims broadcast(const Dims& a, const Dims& b) {
     const Dim x = longer[offset + i];
     const Dim y = shorter[i];
     Dim& target = out[offset + i];
-    if (x.same(y) || y.same(1)) continue;
-    if (x.same(1)) {
+    if (x.same(y) || y.same(1) || broadcasts_only_whole(y, x)) continue;
+    if (x.same(1) || broadcasts_only_whole(x, y)) {
       target = y;
     } else if (x.known() && y.known()) {
       fail(ErrorCode::mismatch, "shapes ", to_string(a), " and ", to_string(b),

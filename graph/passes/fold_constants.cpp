@@ -5,9 +5,9 @@
 #include "core/message.h"
 #include "core/out_of_memory.h"
 #include "core/stop.h"
-#include "graph/contract/infer_node.h"
 #include "graph/contract/op_def.h"
 #include "graph/evaluate/text_bytes.h"
+#include "graph/passes/refined_types.h"
 #include "graph/passes/rewrite.h"
 
 namespace ondine::graph {
@@ -36,13 +36,13 @@ class Folder {
       : graph_(graph),
         context_(context),
         small_(small),
-        refined_(graph.values.size()),
+        refined_(graph),
         named_(named_flags(graph)) {}
 
   bool run() {
     keep_nodes(graph_, [&](Node& node, std::size_t) {
       check_stop();
-      if (reads_refined(node)) infer_again(node);
+      changed_ = refined_.infer_readers(node) || changed_;
       const bool folded = fold(node);
       changed_ = changed_ || folded;
       return !folded;
@@ -55,35 +55,6 @@ class Folder {
   bool constant(ValueId id) const {
     if (id == no_value) return true;
     return graph_[id].constant->defined() && !named_[static_cast<std::size_t>(id)];
-  }
-
-  bool reads_refined(const Node& node) const {
-    const auto inputs = node.all_inputs();
-    return std::any_of(inputs.begin(), inputs.end(), [&](ValueId id) {
-      return id != no_value && refined_[static_cast<std::size_t>(id)];
-    });
-  }
-
-  // A Gradient's types follow from the tensors it names.
-  void infer_again(Node& node) {
-    if (!node.references.empty()) return;
-    std::vector<std::pair<Type, std::optional<Dims>>> before;
-    for (const ValueId id : node.outputs) {
-      if (id == no_value) {
-        before.emplace_back();
-      } else {
-        before.emplace_back(graph_[id].type, *graph_[id].known_dims);
-      }
-    }
-    infer_node(node, graph_);
-    for (std::size_t i = 0; i < node.outputs.size(); ++i) {
-      if (node.outputs[i] == no_value) continue;
-      const GraphValue& after = graph_[node.outputs[i]];
-      const auto& [type, known_dims] = before[i];
-      if (after.type == type && *after.known_dims == known_dims) continue;
-      refined_[static_cast<std::size_t>(node.outputs[i])] = true;
-      changed_ = true;
-    }
   }
 
   // Bytes of all outputs, without the contents of strings; nullopt when unknown or too many.
@@ -161,14 +132,14 @@ class Folder {
     value.type = Type::tensor(tensor.dtype(), tensor.shape());
     value.constant = std::move(tensor);
     value.known_dims = {};
-    refined_[static_cast<std::size_t>(id)] = true;
+    refined_.add(id);
   }
 
   Graph& graph_;
   const PassContext& context_;
-  const bool small_;           // results alone
-  std::vector<bool> refined_;  // values with a more precise type than before the pass
-  std::vector<bool> named_;    // values that Gradient nodes name
+  const bool small_;         // results alone
+  RefinedTypes refined_;     // than before the pass
+  std::vector<bool> named_;  // values that Gradient nodes name
   std::uint64_t added_ = 0;
   bool changed_ = false;
 };

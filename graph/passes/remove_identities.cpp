@@ -29,6 +29,10 @@ bool always(const Candidate&) { return true; }
 
 bool keeps_type(const Candidate& candidate) { return same_type(candidate.in(), candidate.out()); }
 
+bool keeps_dtype(const Candidate& candidate) {
+  return candidate.in().is_tensor() && candidate.in().dtype == candidate.out().dtype;
+}
+
 // Whether a Transpose moves axes of size 1 only.
 bool keeps_order(const Candidate& candidate) {
   if (!candidate.in().ranked()) return false;
@@ -88,8 +92,8 @@ struct Rule {
 // condition.
 constexpr std::array rules{
     Rule{"Identity", always},
-    Rule{"Cast", keeps_type},
-    Rule{"CastLike", keeps_type},
+    Rule{"Cast", keeps_dtype},
+    Rule{"CastLike", keeps_dtype},
     Rule{"Expand", keeps_type},
     Rule{"Transpose", keeps_order},
     Rule{"Dropout", drops_nothing},

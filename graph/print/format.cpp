@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "core/message.h"
+#include "graph/contract/clipped_dim.h"
 
 namespace ondine::graph {
 namespace {
@@ -91,19 +92,19 @@ std::string type_text(TypeKind kind, DType dtype, const std::string& dims,
   return {};
 }
 
+std::string printed_dim(Dim dim, const Symbols* symbols) {
+  if (dim.known()) return std::to_string(dim.size());
+  if (!dim.has_symbol()) return "?";
+  const std::string times = dim.is_symbolic() ? "" : cat(dim.factor(), "*");
+  if (const auto part = clipped_dim(Dim::symbolic(dim.symbol()))) {
+    return cat(times, "min(", printed_dim(part->length, symbols), ", ", part->bound, ")");
+  }
+  const bool has_name = symbols != nullptr && dim.symbol() < symbols->names.size();
+  return times + (has_name ? printed_name(symbols->names[dim.symbol()]) : cat("?", dim.symbol()));
+}
+
 std::string printed_dims(const Dims& dims, const Symbols* symbols) {
-  return "[" +
-         printed_list(dims,
-                      [&](Dim dim) -> std::string {
-                        if (dim.known()) return std::to_string(dim.size());
-                        if (!dim.has_symbol()) return "?";
-                        const bool has_name =
-                            symbols != nullptr && dim.symbol() < symbols->names.size();
-                        return cat(dim.is_symbolic() ? "" : cat(dim.factor(), "*"),
-                                   has_name ? printed_name(symbols->names[dim.symbol()])
-                                            : cat("?", dim.symbol()));
-                      }) +
-         "]";
+  return "[" + printed_list(dims, [&](Dim dim) { return printed_dim(dim, symbols); }) + "]";
 }
 
 struct AttributeText {

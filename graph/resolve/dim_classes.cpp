@@ -51,7 +51,9 @@ class Classes {
       const Dim found = (*type.dims)[axis];
       if (!said.is_symbolic()) continue;
       if (found.known()) set(name, said.symbol(), found.size());
-      if (found.is_symbolic()) join(name, said.symbol(), found.symbol());
+      // A clipped dim has no name, so no symbol of the model.
+      const bool named = found.is_symbolic() && found.symbol() < parents_.size();
+      if (named) join(name, said.symbol(), found.symbol());
     }
   }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "graph/contract/clipped_dim.h"
 #include "kernels/common/copy_kernel.h"
 
 namespace ondine::kernels {
@@ -88,7 +89,8 @@ Dim sliced(Dim dim, const Bound& start, const Bound& end, std::int64_t step) {
   if (!start.known || start.value != 0 || step != 1) return {};
   constexpr std::int64_t unbounded = (std::int64_t{1} << 31) - 1;  // how exporters write "all"
   if (end.known && end.value >= unbounded) return dim;
-  return end.dim.same(dim) ? dim : Dim();
+  if (end.dim.same(dim)) return dim;
+  return dim.known() ? graph::clipped(end.dim, dim.size()) : Dim();
 }
 
 void infer(InferContext& context) {

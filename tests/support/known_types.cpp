@@ -9,6 +9,7 @@
 
 #include <ondine/error.h>
 
+#include "graph/contract/clipped_dim.h"
 #include "graph/contract/infer_node.h"
 #include "graph/contract/signature.h"
 #include "graph/evaluate/graph_runner.h"
@@ -40,6 +41,9 @@ std::optional<Dims> some_elements(const Value& value) {
 Type with_sizes(Type type) {
   if (!type.dims) return type;
   for (Dim& dim : *type.dims) {
+    if (const auto part = graph::clipped_dim(dim)) {
+      dim = std::min(part->bound, static_cast<std::int64_t>(part->length.symbol()));
+    }
     if (dim.is_symbolic()) dim = static_cast<std::int64_t>(dim.symbol());
   }
   return type;
