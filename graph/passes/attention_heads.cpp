@@ -33,8 +33,7 @@ class Interleaver {
     if (outer.size() > 1) {
       for (std::size_t i = 0; i < 3; ++i) inputs[i] = split(inputs[i], outer, before);
     }
-    Attributes attributes{{"scale", NodeView(*attention).attr_float("scale", 1)},
-                          {"interleaved", std::int64_t{1}}};
+    Attributes attributes = attention_attributes(*attention, {{"interleaved", std::int64_t{1}}});
     if (outer.size() > 1) {
       reshape_.make_view(node, append_node(graph_, before, *attention_, 1, std::move(inputs),
                                            std::move(attributes)));
@@ -180,6 +179,13 @@ ValueId add_constant(Graph& graph, Tensor tensor) {
   const ValueId id = graph.add_temporary("constant", Type::tensor(tensor.dtype(), tensor.shape()));
   graph[id].constant = std::move(tensor);
   return id;
+}
+
+Attributes attention_attributes(const Node& attention, Attributes more) {
+  const NodeView view(attention);
+  more.emplace_back("scale", view.attr_float("scale", 1));
+  more.emplace_back("zero_rows", view.attr_int("zero_rows", 0));
+  return more;
 }
 
 bool is_transpose(const Node& node, const std::vector<std::int64_t>& perm) {

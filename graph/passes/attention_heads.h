@@ -18,6 +18,9 @@ std::vector<ValueId> append_split(Graph& graph, std::vector<Node>& nodes, const 
 // A new constant.
 ValueId add_constant(Graph& graph, Tensor tensor);
 
+// Those of a ScaledAttention that do not depend on how its operands lie, and `more`.
+Attributes attention_attributes(const Node& attention, Attributes more = {});
+
 bool is_transpose(const Node& node, const std::vector<std::int64_t>& perm);
 
 // Views with a given shape.

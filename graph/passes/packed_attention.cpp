@@ -56,7 +56,7 @@ class Packer {
     if (whole == no_value) return false;
     const bool masked = NodeView(node).has_input(3);
     const ValueId mask = masked ? node.inputs[3] : no_value;
-    node.attributes = {{"scale", NodeView(node).attr_float("scale", 1)}};
+    node.attributes = attention_attributes(node);
     node.op = packed_;
     node.version = 1;
     node.inputs = {whole};

@@ -25,6 +25,7 @@ struct Masks {
   std::vector<ValueId> values;
   const Node* sum = nullptr;  // of two
   Dims dims;                  // of the scores where they are added; empty: those of the product
+  bool zero_rows = false;     // whether the weights of rows without keys are 0
 
   Masks with(ValueId mask, const Node& add) const {
     Masks more = *this;
@@ -45,15 +46,35 @@ class Recognizer {
   // A MatMul of the weights and the values.
   bool operator()(Node& node, std::vector<Node>& before) const {
     if (attention_ == nullptr || !is_full_float(*graph_, node.outputs[0])) return false;
-    const Node* weights = uses_->producer_for(node.inputs[0], 1, "Softmax");
+    const ValueId used = node.inputs[0];
+    const ValueId guarded = without_guard(used);
+    const Node* weights = uses_->producer_for(guarded, guarded == used ? 1 : 2, "Softmax");
     if (weights == nullptr || !over_last(*weights)) return false;
     const ValueId scores = weights->inputs[0];
-    return fuse(node, scores, {}, before) || fuse_windows(node, scores, before);
+    Masks none;
+    none.zero_rows = guarded != used;
+    return fuse(node, scores, none, before) || fuse_windows(node, scores, none, before);
   }
 
  private:
+  // The p of Where(IsNaN(p), 0, p), or `weights`. PyTorch writes so that queries without keys give
+  // 0. (Weights of scores that are not finite, which it hides, stay NaN.)
+  ValueId without_guard(ValueId weights) const {
+    const Node* choice = uses_->producer_for(weights, 1, "Where");
+    if (choice == nullptr || uses_->number(choice->inputs[1]) != 0.0) return weights;
+    const Node* test = uses_->producer_for(choice->inputs[0], 1, "IsNaN");
+    const bool same = test != nullptr && test->inputs[0] == choice->inputs[2];
+    return same && same_rank(weights, choice->inputs[2]) ? choice->inputs[2] : weights;
+  }
+  bool same_rank(ValueId a, ValueId b) const {
+    const Type& x = (*graph_)[a].type;
+    const Type& y = (*graph_)[b].type;
+    return x.ranked() && y.ranked() && x.rank() == y.rank();
+  }
+
   // Scores that were seen with their first dim as two when a mask was added.
-  bool fuse_windows(Node& node, ValueId scores, std::vector<Node>& before) const {
+  bool fuse_windows(Node& node, ValueId scores, const Masks& none,
+                    std::vector<Node>& before) const {
     const Node* back = uses_->producer_for(scores, 1, "Reshape");
     const Node* sum = back != nullptr ? uses_->producer_for(back->inputs[0], 1, "Add") : nullptr;
     if (sum == nullptr || !reshape_) return false;
@@ -62,7 +83,8 @@ class Recognizer {
       if (view == nullptr || !same_tensor_type(*graph_, view->inputs[0], scores)) continue;
       const Type& type = (*graph_)[sum->inputs[side]].type;
       if (!splits_first((*graph_)[scores].type, type)) continue;
-      const Masks masks{{sum->inputs[1 - side]}, sum, *type.dims};
+      Masks masks = none.with(sum->inputs[1 - side], *sum);
+      masks.dims = *type.dims;
       if (fuse(node, view->inputs[0], masks, before)) return true;
     }
     return false;
@@ -105,12 +127,15 @@ class Recognizer {
                                             [](Dim p, Dim q) { return p.same(q); });
   }
 
-  // Whether the mask broadcasts to the scores.
-  bool fits(ValueId mask, const Dims& scores, DType dtype) const {
+  // Whether the mask broadcasts to the scores. `known_keys`: whether the product with v only takes
+  // scores of so many keys.
+  bool fits(ValueId mask, const Dims& scores, bool known_keys, DType dtype) const {
     const Type& m = (*graph_)[mask].type;
     if (!m.ranked() || m.dtype != dtype || m.dims->size() > scores.size()) return false;
-    return std::equal(m.dims->rbegin(), m.dims->rend(), scores.rbegin(),
-                      [](Dim p, Dim q) { return p.same(1) || p.same(q); });
+    const auto one_or_same = [](Dim p, Dim q) { return p.same(1) || p.same(q); };
+    const std::ptrdiff_t decided = known_keys && !m.dims->empty() ? 1 : 0;
+    return std::equal(m.dims->rbegin() + decided, m.dims->rend(), scores.rbegin() + decided,
+                      one_or_same);
   }
 
   // As fuse_product, or with a mask that is added first.
@@ -131,21 +156,29 @@ class Recognizer {
     if (!type.ranked()) return false;
     const bool in_windows = !masks.dims.empty();
     const Dims& dims = in_windows ? masks.dims : *type.dims;
-    if (!std::ranges::all_of(masks.values,
-                             [&](ValueId mask) { return fits(mask, dims, type.dtype); })) {
-      return false;
-    }
     if (!same_outer(product->inputs[0], product->inputs[1]) ||
         !same_outer(product->inputs[0], node.inputs[1])) {
       return false;
     }
+    const Dims& values = *(*graph_)[node.inputs[1]].type.dims;
+    const bool known_keys = dims.back().same(values[values.size() - 2]);
+    if (!std::ranges::all_of(
+            masks.values, [&](ValueId mask) { return fits(mask, dims, known_keys, type.dtype); })) {
+      return false;
+    }
     const Factor q = factor(product->inputs[0]);
-    const Factor k = factor(product->inputs[1]);
+    Factor k = factor(product->inputs[1]);
+    double scale = outer.number * q.number * k.number;
     const ValueId rows = rows_of(k.value);
-    const double scale = outer.number * q.number * k.number;
-    const Attributes attributes{{"scale", static_cast<float>(scale)},
-                                {"transK", std::int64_t{rows == no_value}}};
-    std::vector<ValueId> inputs{q.value, rows == no_value ? k.value : rows, node.inputs[1]};
+    if (rows != no_value) {
+      k = factor(rows);
+      scale *= k.number;
+    }
+    const Attributes attributes{
+        {"scale", static_cast<float>(scale)},
+        {"transK", std::int64_t{rows == no_value}},
+        {"zero_rows", std::int64_t{masks.zero_rows && !masks.values.empty()}}};
+    std::vector<ValueId> inputs{q.value, k.value, node.inputs[1]};
     if (in_windows) {
       for (ValueId& input : inputs) input = split(input, dims, before);
     }
@@ -166,13 +199,44 @@ class Recognizer {
     return true;
   }
 
+  const Node* producer(ValueId id, std::string_view op) const {
+    return uses_->producer_for(id, uses_->readers(id), op);
+  }
+
   // The keys as rows, of which `value` is the transposition; no_value if it is none.
   ValueId rows_of(ValueId value) const {
-    const Node* node = uses_->producer_for(value, uses_->readers(value), "Transpose");
-    if (node == nullptr) return no_value;
-    const Type& type = (*graph_)[value].type;
-    return type.ranked() && swaps_last_two(NodeView(*node), type.rank()) ? node->inputs[0]
-                                                                         : no_value;
+    const Node* turned = producer(value, "Transpose");
+    const Node* view = turned == nullptr ? producer(value, "Reshape") : nullptr;
+    if (view != nullptr) return rows_of_view(*view);
+    return turned != nullptr && turns(*turned) ? turned->inputs[0] : no_value;
+  }
+  // Whether a Transpose swaps the last two dims.
+  bool turns(const Node& node) const {
+    const Type& type = (*graph_)[node.outputs[0]].type;
+    return type.ranked() && swaps_last_two(NodeView(node), type.rank());
+  }
+  // The same where all dims before the last two are one while these are swapped.
+  ValueId rows_of_view(const Node& view) const {
+    const Node* turned = producer(view.inputs[0], "Transpose");
+    const Node* merged =
+        turned != nullptr && turns(*turned) ? producer(turned->inputs[0], "Reshape") : nullptr;
+    if (merged == nullptr) return no_value;
+    const ValueId rows = merged->inputs[0];
+    const Type& from = (*graph_)[rows].type;
+    const Type& one = (*graph_)[merged->outputs[0]].type;
+    const Type& to = (*graph_)[view.outputs[0]].type;
+    if (!from.ranked() || !one.ranked() || !to.ranked() || one.rank() != 3) return no_value;
+    if (from.rank() < 3 || to.rank() != from.rank()) return no_value;
+    Dims wanted = *from.dims;
+    if (!std::equal(one.dims->begin() + 1, one.dims->end(), wanted.end() - 2,
+                    [](Dim a, Dim b) { return a.same(b); })) {
+      return no_value;
+    }
+    std::iter_swap(wanted.end() - 1, wanted.end() - 2);
+    return std::equal(wanted.begin(), wanted.end(), to.dims->begin(),
+                      [](Dim a, Dim b) { return a.same(b); })
+               ? rows
+               : no_value;
   }
 
   // Whether `split` is `type` with its first dim as two, all of them known.

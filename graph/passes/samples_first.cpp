@@ -88,9 +88,8 @@ class SamplesFirst {
       inputs[i] = operand(inputs[i], keys_turned && i == 1);
       if (inputs[i] == no_value) return false;
     }
-    const ValueId y = append(
-        *attention_, 1, std::move(inputs),
-        {{"scale", NodeView(*attention).attr_float("scale", 1)}, {"interleaved", std::int64_t{1}}});
+    const ValueId y = append(*attention_, 1, std::move(inputs),
+                             attention_attributes(*attention, {{"interleaved", std::int64_t{1}}}));
     Attributes attributes;
     attributes.emplace_back("transB", NodeView(*projection).attr_int("transB", 0));
     std::vector<ValueId> factors{reshape_.view(y, {samples, queries, columns}, nodes_),

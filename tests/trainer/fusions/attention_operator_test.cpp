@@ -85,6 +85,7 @@ TEST_CASE("Attention without past keys, windows and caps is fused with its trans
                            Form{.attributes = {{"is_causal", std::int64_t{1}}}},
                            Form{.attributes = {{"softmax_precision", std::int64_t{1}}}},
                            Form{.mask = constant_mask({queries, keys}, 2)},
+                           Form{.mask = constant_mask({queries, keys}, 0)},  // a row without keys
                            Form{.mask = constant_mask({1, 2, queries, keys}, keys)},
                            Form{.mask = constant_mask({2, 1, keys}, 1)}}) {
     const Built built = build(form);
@@ -107,7 +108,6 @@ TEST_CASE("Attention that is more than ScaledAttention stays as it is") {
         Form{.attributes = {{"is_causal", std::int64_t{1}}},
         .mask = constant_mask({queries, keys}, keys)},
         Form{.attributes = {{"softmax_precision", std::int64_t{11}}}},
-        Form{.mask = constant_mask({queries, keys}, 0)},      // a row without keys
         Form{.mask = constant_mask({queries, keys - 1}, 3)},  // keys beyond its end are hidden
         Form{.mask = fed}, Form{.scores_read = true}}) {
     const Built built = build(form);
