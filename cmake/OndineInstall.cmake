@@ -23,6 +23,12 @@ foreach(_library IN LISTS ONDINE_OPTIONAL_LIBRARIES)
   endif()
   string(APPEND ONDINE_PC_LIBRARIES " ${_library}")
 endforeach()
+# What links an archive needs its libraries; the shared library has found its own.
+set(ONDINE_PC_PRIVATE)
+if(NOT BUILD_SHARED_LIBS)
+  string(CONCAT ONDINE_PC_PRIVATE "Requires.private: protobuf-lite zlib\n"
+    "Libs.private: -lboost_serialization${ONDINE_PC_LIBRARIES} -pthread\n")
+endif()
 configure_file(cmake/ondine.pc.in ${PROJECT_BINARY_DIR}/ondine.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/ondine.pc DESTINATION ${_pc_dir})
 

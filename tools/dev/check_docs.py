@@ -12,7 +12,7 @@ MENTION = re.compile(r"\b(?:docs|examples)/[\w/-]+\.md\b")
 NAMED = re.compile(r"`(?:[a-z_]+/)+[\w*.-]+\.(?:h|cpp|cmake|inc|py|sh|json|svg)\b")
 SOURCES = {".h", ".cpp", ".cmake", ".py", ".sh", ".txt", ".in"}
 FOLDERS = ("autodiff", "bench", "bindings", "checkpoints", "cmake", "conformance", "core", "docs", "examples",
-           "graph", "include", "kernels", "proto", "scripts", "tests", "tools", "trainer")
+           "graph", "include", "kernels", "packaging", "proto", "scripts", "tests", "tools", "trainer")
 
 
 def anchors(text):
