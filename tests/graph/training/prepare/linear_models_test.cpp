@@ -13,9 +13,9 @@ using namespace ondine::test;
 
 namespace {
 
-using Strings = std::vector<std::string>;
+using Texts = std::vector<std::string>;
 
-NodeDef linear(const std::string& op, Strings outputs, Attributes more = {}) {
+NodeDef linear(const std::string& op, Texts outputs, Attributes more = {}) {
   Attributes attributes{{"coefficients", std::vector<float>{1, 2, 3, 4, 5, 6}}};
   attributes.insert(attributes.end(), more.begin(), more.end());
   return node(op, {"x"}, std::move(outputs), std::move(attributes), "ai.onnx.ml");
@@ -34,8 +34,8 @@ GraphDef expanded(NodeDef one) {
   return std::move(model.graph);
 }
 
-Strings operators(const GraphDef& graph) {
-  Strings result;
+Texts operators(const GraphDef& graph) {
+  Texts result;
   for (const NodeDef& one : graph.nodes) result.push_back(one.op);
   return result;
 }
@@ -52,13 +52,13 @@ const Tensor& initializer(const GraphDef& graph, const std::string& part) {
 
 TEST_CASE("a classifier gives its scores, its labels or both, as they are asked for") {
   const GraphDef both = expanded(linear("LinearClassifier", {"chosen", "scores"}, labels()));
-  CHECK(operators(both) == Strings{"Cast", "Reshape", "Gemm", "Identity", "ArgMax", "Gather"});
-  CHECK(both.nodes[3].outputs == Strings{"scores"});
-  CHECK(both.nodes[5].outputs == Strings{"chosen"});
+  CHECK(operators(both) == Texts{"Cast", "Reshape", "Gemm", "Identity", "ArgMax", "Gather"});
+  CHECK(both.nodes[3].outputs == Texts{"scores"});
+  CHECK(both.nodes[5].outputs == Texts{"chosen"});
   const GraphDef chosen = expanded(linear("LinearClassifier", {"chosen"}, labels()));
-  CHECK(operators(chosen) == Strings{"Cast", "Reshape", "Gemm", "ArgMax", "Gather"});
+  CHECK(operators(chosen) == Texts{"Cast", "Reshape", "Gemm", "ArgMax", "Gather"});
   const GraphDef scores = expanded(linear("LinearClassifier", {"", "scores"}, labels()));
-  CHECK(operators(scores) == Strings{"Cast", "Reshape", "Gemm", "Identity"});
+  CHECK(operators(scores) == Texts{"Cast", "Reshape", "Gemm", "Identity"});
   CHECK(initializer(chosen, "coefficients").shape() == Shape{2, 3});
   CHECK(initializer(chosen, "intercepts").identical(Tensor(DType::float32, {2})));
   CHECK(initializer(chosen, "labels").identical(Tensor::of<std::int64_t>({2}, {7, 8})));
@@ -72,13 +72,13 @@ TEST_CASE("scores of a linear model are transformed as it says") {
   CHECK(last("LOGISTIC").op == "Sigmoid");
   CHECK(last("SOFTMAX").op == "Softmax");
   CHECK(std::get<std::int64_t>(find(last("SOFTMAX").attributes, "axis")->data) == 1);
-  CHECK(last("NONE").outputs == Strings{"y"});
+  CHECK(last("NONE").outputs == Texts{"y"});
   CHECK(last("SOFTMAX_ZERO").op == "LinearRegressor");
   CHECK(last("PROBIT").op == "LinearRegressor");
 }
 
 TEST_CASE("linear models that are none of matrix and vector stay as they are") {
-  const auto stays = [](const NodeDef& one) { return operators(expanded(one)) == Strings{one.op}; };
+  const auto stays = [](const NodeDef& one) { return operators(expanded(one)) == Texts{one.op}; };
   const auto regressor = [](Attributes more) {
     return linear("LinearRegressor", {"y"}, std::move(more));
   };
@@ -88,8 +88,8 @@ TEST_CASE("linear models that are none of matrix and vector stay as they are") {
   CHECK_FALSE(stays(regressor({{"intercepts", std::vector<float>{1}}})));
   CHECK(stays(regressor({{"intercepts", std::vector<float>{1, 2}}})));
   CHECK(stays(linear("LinearClassifier", {"c", "s"})));
-  CHECK(stays(linear("LinearClassifier", {"c", "s"},
-                     labels({{"classlabels_strings", Strings{"a", "b"}}}))));
+  CHECK(stays(
+      linear("LinearClassifier", {"c", "s"}, labels({{"classlabels_strings", Texts{"a", "b"}}}))));
   NodeDef other = regressor({});
   other.domain = "my.own";
   CHECK(stays(other));

@@ -15,7 +15,7 @@ using namespace ondine::test;
 
 namespace {
 
-using Strings = std::vector<std::string>;
+using Texts = std::vector<std::string>;
 
 // Different elements, or one number.
 Tensor elements(const Shape& shape, bool varied, float first = 0) {
@@ -41,7 +41,7 @@ void repeat(ModelDef& model, const std::string& kept, const std::string& own) {
 }
 
 // Appends a node of a module that reads what the last layer gave, or x.
-void layer(ModelDef& model, const std::string& op, const Strings& others, const std::string& path,
+void layer(ModelDef& model, const std::string& op, const Texts& others, const std::string& path,
            bool last = false) {
   then(model, op, others, "", last);
   NodeDef& node = model.graph.nodes.back();
@@ -69,7 +69,7 @@ ModelDef fresh_blocks() {
   return model;
 }
 
-Strings sorted(Strings names) {
+Texts sorted(Texts names) {
   std::sort(names.begin(), names.end());
   return names;
 }
@@ -93,8 +93,8 @@ bool trains(const PrepareReport& report, const std::string& name) {
 TEST_CASE("initial zeros and ones that the TorchScript exporter merged train apart") {
   const bool untie = GENERATE(false, true);
   const PrepareReport report = trained_by(fresh_blocks(), untie);
-  CHECK(sorted(report.trained) == Strings{"0.l.bias", "0.l.weight", "0.n.bias", "0.n.weight",
-                                          "1.l.bias", "1.l.weight", "1.n.bias", "1.n.weight"});
+  CHECK(sorted(report.trained) == Texts{"0.l.bias", "0.l.weight", "0.n.bias", "0.n.weight",
+                                        "1.l.bias", "1.l.weight", "1.n.bias", "1.n.weight"});
   REQUIRE(report.notes.size() == 1);
   CHECK_THAT(report.notes[0], Catch::Contains("separate again") &&
                                   Catch::Contains("'1.n.weight' ('0.n.weight')") &&
@@ -103,7 +103,7 @@ TEST_CASE("initial zeros and ones that the TorchScript exporter merged train apa
 
 TEST_CASE("merged parameters train as one where that is asked for, and a note says so") {
   const PrepareReport report = trained_by(fresh_blocks(), false, true);
-  CHECK(report.trained == Strings{"0.n.weight", "0.n.bias", "0.l.weight", "1.l.weight"});
+  CHECK(report.trained == Texts{"0.n.weight", "0.n.bias", "0.l.weight", "1.l.weight"});
   REQUIRE(report.notes.size() == 1);
   CHECK_THAT(report.notes[0],
              Catch::Contains("train as one") && Catch::Contains("'1.n.weight' ('0.n.weight')"));
@@ -125,11 +125,11 @@ TEST_CASE("an embedding and a head of equal elements stay tied unless they are u
   model.graph.nodes.push_back(named_node("MatMul", {"h", "turned"}, {"y"}));
   model.graph.nodes.back().name = "/head/MatMul";
   const PrepareReport report = trained_by(model);
-  CHECK(report.trained == Strings{"wte.weight"});
+  CHECK(report.trained == Texts{"wte.weight"});
   CHECK_THAT(text_of(report.notes),
              Catch::Contains("'head.weight' ('wte.weight')") && Catch::Contains("--untie"));
   const PrepareReport apart = trained_by(model, true);
-  CHECK(apart.trained == Strings{"wte.weight", "head.weight"});
+  CHECK(apart.trained == Texts{"wte.weight", "head.weight"});
   CHECK_THAT(text_of(apart.notes), !Catch::Contains("train as one"));
 }
 
@@ -192,9 +192,9 @@ TEST_CASE("without Identity nodes initial biases that another module reads are a
       if (input.ends_with("n.weight")) input = "0.n.weight";
     }
   }
-  CHECK(sorted(trained_by(model).trained) == Strings{"0.l.bias", "0.l.weight", "0.n.bias",
-                                                     "0.n.weight", "1.l.bias", "1.l.weight",
-                                                     "1.n.bias", "1.n.weight"});
+  CHECK(sorted(trained_by(model).trained) == Texts{"0.l.bias", "0.l.weight", "0.n.bias",
+                                                   "0.n.weight", "1.l.bias", "1.l.weight",
+                                                   "1.n.bias", "1.n.weight"});
   CHECK(trained_by(model, false, true).trained.size() == 4);
   // One with different elements is tied.
   model.graph.initializers[1].value = elements({4}, true);
