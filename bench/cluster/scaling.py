@@ -14,7 +14,6 @@ import re
 import statistics
 import subprocess
 import sys
-import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from delayed_network import DelayedNetwork  # noqa: E402
