@@ -57,15 +57,15 @@ func (f *Finetune) Run() (*Model, Report, error) {
 	defer own.forget()
 	var p *C.ondine_model
 	var text *C.char
-	err := check(C.ondine_go_finetune(run, own.user(), flag(f.OnStep != nil), flag(f.OnEpoch != nil),
-		&p, &text), own)
+	failed := C.ondine_go_finetune(run, own.user(), flag(f.OnStep != nil), flag(f.OnEpoch != nil), &p,
+		&text)
+	tuned, _ := newModel(p, nil, nil) // before a panic of a callback goes on
 	report := takeReport(text)
-	if err != nil {
-		C.ondine_model_free(p)
+	if err := check(failed, own); err != nil {
+		tuned.Close()
 		return nil, report, err
 	}
-	tuned, err := newModel(p, nil, nil)
-	return tuned, report, err
+	return tuned, report, nil
 }
 
 // NewNetwork gives the bytes of an .onnx file with a small network for the data, and a line about it.

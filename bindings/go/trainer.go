@@ -107,11 +107,16 @@ func (t *Trainer) AddMetric(name string, metric Metric, outputs ...string) error
 	})
 }
 
+// report is that of a call, which is freed before a panic of a callback goes on.
+func (t *Trainer) report(failed *C.ondine_error, text **C.char) (Report, error) {
+	made := takeReport(*text)
+	return made, t.check(failed)
+}
+
 // Resume restores the checkpoint of the options and gives the restore report.
 func (t *Trainer) Resume() (Report, error) {
 	var text *C.char
-	err := t.check(C.ondine_trainer_resume(t.p, &text))
-	return takeReport(text), err
+	return t.report(C.ondine_trainer_resume(t.p, &text), &text)
 }
 
 // Fit trains until all epochs are done or something stops the run, and gives the fit report.
@@ -120,16 +125,14 @@ func (t *Trainer) Fit(training, validation *Dataset) (Report, error) {
 	defer runtime.KeepAlive(training)
 	defer runtime.KeepAlive(validation)
 	var text *C.char
-	err := t.check(C.ondine_trainer_fit(t.p, training.handle(), validation.handle(), &text))
-	return takeReport(text), err
+	return t.report(C.ondine_trainer_fit(t.p, training.handle(), validation.handle(), &text), &text)
 }
 
 // Evaluate gives loss and metrics of the training part of a data set, as of validation.
 func (t *Trainer) Evaluate(dataset *Dataset) (Report, error) {
 	defer runtime.KeepAlive(dataset)
 	var text *C.char
-	err := t.check(C.ondine_trainer_evaluate(t.p, dataset.handle(), &text))
-	return takeReport(text), err
+	return t.report(C.ondine_trainer_evaluate(t.p, dataset.handle(), &text), &text)
 }
 
 // RequestStop ends a run before its next step. Other goroutines and callbacks may call it.

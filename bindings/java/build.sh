@@ -24,7 +24,7 @@ find "$source/bindings/java/src/java" "$work/made/java" -name '*.java' >"$work/s
 case $(uname -m) in x86_64) machine=amd64 ;; *) machine=$(uname -m) ;; esac
 native="$work/classes/native/linux-$machine"
 mkdir -p "$native"
-cp "$library/libondine.so" "$native/libondine.so"
+${STRIP:-strip} --strip-unneeded -o "$native/libondine.so" "$library/libondine.so"
 ${CC:-cc} -std=c11 -O2 -fPIC -shared -Wall -Wextra -Werror -I"$home/include" \
   -I"$home/include/linux" -I"$source/include" -o "$native/libondine_jni.so" \
   "$source/bindings/java/src/c/jni.c" "$work/made/jni_calls.c" -L"$library" -londine \

@@ -59,6 +59,28 @@ func look(value *ondine.Value) {
 	_, _ = value.Parts()
 }
 
+func randomRun(dice *rand.Rand, net *ondine.Model, given *ondine.Values) error {
+	data, err := ondine.FromValues(given, nil, nil)
+	if err != nil {
+		return err
+	}
+	trainer, err := ondine.NewTrainer(net, ondine.Options{"epochs": dice.Intn(3)})
+	if err != nil {
+		return err
+	}
+	return fail(trainer.Fit(data, nil))
+}
+
+// damaged loads the bytes of a model with a wrong bit.
+func damaged(dice *rand.Rand, net *ondine.Model) (*ondine.Model, error) {
+	bytes, err := net.TrainingBytes()
+	if err != nil {
+		return nil, err
+	}
+	bytes[dice.Intn(len(bytes))] ^= 1 << dice.Intn(8)
+	return ondine.LoadBytes(bytes, nil)
+}
+
 func randomCall(dice *rand.Rand, models *[]*ondine.Model, values []*ondine.Value) error {
 	given := feeds(1 + dice.Intn(20))
 	if len(values) > 0 && dice.Intn(3) == 0 {
@@ -92,22 +114,9 @@ func randomCall(dice *rand.Rand, models *[]*ondine.Model, values []*ondine.Value
 	case 6:
 		net.Close()
 	case 7:
-		data, err := ondine.FromValues(given, nil, nil)
-		if err != nil {
-			return err
-		}
-		trainer, err := ondine.NewTrainer(net, ondine.Options{"epochs": dice.Intn(3)})
-		if err != nil {
-			return err
-		}
-		return fail(trainer.Fit(data, nil))
+		return randomRun(dice, net, given)
 	case 8:
-		bytes, err := net.TrainingBytes()
-		if err != nil {
-			return err
-		}
-		bytes[dice.Intn(len(bytes))] ^= 1 << dice.Intn(8)
-		loaded, err := ondine.LoadBytes(bytes, nil)
+		loaded, err := damaged(dice, net)
 		if err == nil {
 			*models = append(*models, loaded)
 		}

@@ -166,17 +166,14 @@ impl<'a> Finetune<'a> {
         let [options, data_options, load] = options;
         let (options, data_options, load) = (options?, data_options?, load?);
         let output = self.output.as_deref().map(c_path).transpose()?;
-        let file = match self.network {
-            Network::Given(Source::File(path)) => Some(c_path(path)?),
-            _ => None,
-        };
-        let (mut bytes, mut size, mut model) = (ptr::null(), 0, ptr::null());
+        let (mut file, mut bytes, mut size, mut model) = (None, ptr::null(), 0, ptr::null());
         match self.network {
+            Network::New => {}
+            Network::Given(Source::File(path)) => file = Some(c_path(path)?),
             Network::Given(Source::Bytes(given)) => {
                 (bytes, size) = (given.as_ptr() as *const c_void, given.len());
             }
             Network::Loaded(given) => model = given.handle as *const _,
-            _ => {}
         }
         let on_step = self.step.as_ref().map(|_| callbacks::report as _);
         let on_epoch = self.epoch.as_ref().map(|_| callbacks::epoch as _);
@@ -208,8 +205,10 @@ impl<'a> Finetune<'a> {
             user: closures.user(),
         };
         let (mut made, mut text) = (ptr::null_mut(), ptr::null_mut());
-        check(unsafe { sys::ondine_finetune(&run, &mut made, &mut text) })?;
-        Ok(Tuned { model: Model::of(made, Json::Null), report: take_json(text) })
+        let failed = unsafe { sys::ondine_finetune(&run, &mut made, &mut text) };
+        // Before a panic of a callback goes on.
+        let tuned = Tuned { model: Model::of(made, Json::Null), report: take_json(text) };
+        check(failed).map(|()| tuned)
     }
 }
 

@@ -48,8 +48,9 @@ pub(crate) fn take_bytes(bytes: *mut c_void, size: usize) -> Vec<u8> {
 /// A call that writes a report.
 pub(crate) fn json(call: impl FnOnce(*mut *mut c_char) -> *mut sys::ondine_error) -> Result<Json> {
     let mut text = ptr::null_mut();
-    check(call(&mut text))?;
-    Ok(take_json(text))
+    let failed = call(&mut text);
+    let report = take_json(text); // before a panic of a callback goes on
+    check(failed).map(|()| report)
 }
 
 /// An .onnx model: in a file, or as the bytes of one.

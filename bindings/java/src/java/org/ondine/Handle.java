@@ -84,7 +84,15 @@ public abstract class Handle implements AutoCloseable {
   }
 
   final String getText(Getting call, Object... others) {
-    return Library.takeText(get(call, others));
+    try (Scope scope = new Scope()) {
+      long out = scope.out();
+      try {
+        run(calls -> call.run(calls, out), others);
+        return Library.text(Scope.at(out));
+      } finally { // also where a callback threw
+        Library.CALLS.ondine_free(Scope.at(out));
+      }
+    }
   }
 
   final Report getReport(Getting call, Object... others) {
