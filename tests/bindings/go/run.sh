@@ -9,6 +9,8 @@ work=$3
 [ "${4:-}" != --random ] || export ONDINE_RANDOM_SECONDS="$5"
 command -v go >/dev/null || { echo "skipped: no go (Go 1.21 from https://go.dev/dl)"; exit 77; }
 command -v pkg-config >/dev/null || { echo "skipped: no pkg-config (Debian package pkgconf)"; exit 77; }
+minor=$(go version | sed -n 's/.* go1\.\([0-9]*\).*/\1/p')
+[ "${minor:-0}" -ge 21 ] || { echo "skipped: $(go version) is older than 1.21"; exit 77; }
 rm -rf "$work/module" "$work/flowers"
 mkdir -p "$work/flowers" "$work/pkgconfig"
 cp -R "$source/bindings/go" "$work/module"

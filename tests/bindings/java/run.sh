@@ -13,6 +13,8 @@ command -v javac >/dev/null || {
   echo "skipped: no javac (Debian package openjdk-17-jdk-headless)"
   exit 77
 }
+release=$(javac -version 2>&1 | sed -n 's/^javac \([0-9]*\).*/\1/p')
+[ "${release:-0}" -ge 17 ] || { echo "skipped: $(javac -version 2>&1) is older than 17"; exit 77; }
 rm -rf "$work/classes" "$work/files"
 mkdir -p "$work/classes" "$work/files"
 "$source/bindings/java/build.sh" "$library" "$work/build"

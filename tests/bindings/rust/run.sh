@@ -1,13 +1,15 @@
 #!/bin/sh
 # Builds the crates over libondine.so, runs their tests, the example and the quick start of the
 # README: run.sh SOURCE LIBRARY-FOLDER WORK [--random SECONDS]. Exits with 77, which ctest counts as
-# skipped, where there is no cargo.
+# skipped, where there is no cargo 1.75 or later.
 set -eu
 source=$1
 library=$2
 work=$3
 [ "${4:-}" != --random ] || export ONDINE_RANDOM_SECONDS="$5"
 command -v cargo >/dev/null || { echo "skipped: no cargo (Rust from https://rustup.rs)"; exit 77; }
+minor=$(cargo --version | sed -n 's/^cargo 1\.\([0-9]*\).*/\1/p')
+[ "${minor:-0}" -ge 75 ] || { echo "skipped: $(cargo --version) is older than 1.75"; exit 77; }
 mkdir -p "$work"
 "$source/tools/dev/c_declarations.py" rust >"$work/declarations.rs"
 cmp "$work/declarations.rs" "$source/bindings/rust/ondine-sys/src/lib.rs" || {
