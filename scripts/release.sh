@@ -20,7 +20,13 @@ commit=$(git rev-parse HEAD)
 date=$(git log -1 --format=%ct)
 machine=$(uname -m)
 git diff --quiet HEAD || { echo "there are changes that are not committed" >&2; exit 1; }
+# Artifacts of one commit alone.
+if [ -e "$OUT/.commit" ] && [ "$(cat "$OUT/.commit")" != "$commit" ]; then
+  echo "removing the artifacts of $(cat "$OUT/.commit") in $OUT"
+  rm -r "$OUT"
+fi
 mkdir -p "$OUT/.done" build-release
+echo "$commit" >"$OUT/.commit"
 OUT=$(cd "$OUT" && pwd)
 build=$PWD/build-release
 
@@ -88,11 +94,10 @@ for target in $targets; do
     *) sed -n '2,13p' "$0" >&2; exit 2 ;;
   esac
   done=$OUT/.done/$target
-  if [ "$(cat "$done" 2>/dev/null)" = "$commit" ]; then
+  if [ -e "$done" ]; then
     echo "$target: made before"
     continue
   fi
-  rm -f "$done"
   # A shell of its own, in which a failure ends the target.
   set +e
   (set -e; "make_$target")
@@ -103,7 +108,7 @@ for target in $targets; do
     continue
   fi
   [ "$code" -eq 0 ] || { echo "$target failed" >&2; exit "$code"; }
-  echo "$commit" >"$done"
+  : >"$done"
   echo "$target: made"
 done
 (cd "$OUT" && find . -maxdepth 1 -type f ! -name 'SHA256SUMS*' -printf '%f\n' | LC_ALL=C sort |
