@@ -111,6 +111,6 @@ for target in $targets; do
   : >"$done"
   echo "$target: made"
 done
-(cd "$OUT" && find . -maxdepth 1 -type f ! -name 'SHA256SUMS*' -printf '%f\n' | LC_ALL=C sort |
+(cd "$OUT" && find . -maxdepth 1 -type f ! -name 'SHA256SUMS*' ! -name '.*' -printf '%f\n' | LC_ALL=C sort |
   xargs sha256sum >SHA256SUMS.new && mv SHA256SUMS.new SHA256SUMS && cat SHA256SUMS)
 [ -z "$skipped" ] || { echo "left out:$skipped"; exit 77; }
