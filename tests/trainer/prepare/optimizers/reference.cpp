@@ -45,7 +45,7 @@ Variables Network::start() const {
 }
 
 std::vector<std::byte> Network::model() const {
-  ModelBuilder b("layers");
+  ModelBuilder b("layers", opset);
   const Variables variables = start();
   const auto in = to_int(sizes[0]);
   std::string value = "x";

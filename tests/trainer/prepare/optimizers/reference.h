@@ -33,6 +33,7 @@ struct Network {
   std::vector<std::size_t> sizes;
   std::size_t rows = 3;
   bool convolves = false;
+  std::int64_t opset = 17;
 
   Variables start() const;
   std::vector<std::byte> model() const;
