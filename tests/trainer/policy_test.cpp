@@ -174,6 +174,24 @@ TEST_CASE("a budget is met with the same bits, or refused with the bytes needed"
   CHECK(number_behind("the call needs ") < number_behind(", without "));
 }
 
+TEST_CASE("values that need more memory than is allowed are computed again, or refused by size") {
+  const TemporaryFolder folder;
+  const auto file = folder / "chain.onnx";
+  write_chain(file);
+  const auto arena = [&](std::uint64_t limit) {
+    LoadOptions options;
+    options.limits.arena_bytes = limit;
+    return Model::load(file, options).plan(chain_feeds(), 0, loss_only).arena_bytes;
+  };
+  const std::uint64_t whole = arena(std::uint64_t{1} << 30);
+  CHECK(arena(whole * 9 / 10) <= whole * 9 / 10);
+  const std::string size = std::to_string(256 * 32 * sizeof(float));
+  for (const std::uint64_t limit : {whole / 50, std::uint64_t{256} * 32 * sizeof(float)}) {
+    CHECK_THROWS_WITH(arena(limit), Catch::Contains(std::to_string(limit) + " are allowed; the ") &&
+                                        Catch::Contains(" with " + size));
+  }
+}
+
 TEST_CASE("large plans recompute cheap values instead of storing them, unless a budget is met") {
   const TemporaryFolder folder;
   const auto file = folder / "chain.onnx";

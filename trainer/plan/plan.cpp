@@ -83,25 +83,70 @@ bool meets_budget(Plan& plan, const PlanOptions& options) {
   return plan.streaming.has_value();
 }
 
-// Less and less is kept until the plan fits.
+// Less and less is kept, from `goal` bytes of the arena on, until accept(plan) holds; nothing where
+// it never does.
+template <class Accept>
+std::optional<Plan> recomputed(const Draft& draft, std::uint64_t goal, Accept accept) {
+  for (int attempt = 0; attempt < 6; ++attempt) {
+    Graph lean = draft.graph();
+    recompute_values(lean, draft.options().targets, {.goal = goal, .costly = true});
+    Plan plan = draft.next(std::move(lean)).plan;
+    if (accept(plan)) return plan;
+    goal = attempt < 4 ? goal * 7 / 8 : 0;
+  }
+  return std::nullopt;
+}
+
 Plan fit_budget(const Draft& draft, std::uint64_t without) {
   const Plan& plain = draft.plan;
   const PlanOptions& options = draft.options();
   const std::uint64_t excess = plain.total_bytes - *options.memory_budget;
-  std::uint64_t goal = plain.arena_bytes - std::min<std::uint64_t>(excess, plain.arena_bytes);
   std::uint64_t least = plain.total_bytes;
-  for (int attempt = 0; attempt < 6; ++attempt) {
-    Graph lean = draft.graph();
-    recompute_values(lean, options.targets, {.goal = goal, .costly = true});
-    Plan plan = draft.next(std::move(lean)).plan;
-    if (meets_budget(plan, options)) return plan;
-    least = std::min(least, plan.total_bytes);
-    goal = attempt < 4 ? goal * 7 / 8 : 0;
-  }
+  auto plan =
+      recomputed(draft, plain.arena_bytes - std::min<std::uint64_t>(excess, plain.arena_bytes),
+                 [&](Plan& lean) {
+                   if (meets_budget(lean, options)) return true;
+                   least = std::min(least, lean.total_bytes);
+                   return false;
+                 });
+  if (plan) return *std::move(plan);
   fail(ErrorCode::limit, "the memory budget of ", *options.memory_budget,
        " bytes does not suffice: with recomputation",
        plain.total_bytes < without ? " and weights read from their file in turns" : "",
        " the call needs ", least, ", without ", without);
+}
+
+struct LargestValue {
+  std::size_t bytes = 0;
+  std::string_view name;
+};
+LargestValue largest_value(const Plan& plan) {
+  LargestValue largest;
+  for (std::size_t i = 0; i < plan.graph.values.size(); ++i) {
+    const std::size_t at = plan.buffer_of[i];
+    if (at == no_buffer || plan.buffers[at].kind != BufferKind::arena) continue;
+    const std::size_t bytes = plan.buffers[at].bytes;
+    if (bytes > largest.bytes) largest = {bytes, plan.graph.values[i].name};
+  }
+  return largest;
+}
+
+// The plan, or where its values need more than Limits::arena_bytes one that computes some again.
+Plan fit_limit(Draft draft) {
+  const Plan& plain = draft.plan;
+  const std::uint64_t limit = draft.options().limits->arena_bytes;
+  if (plain.arena_bytes <= limit) return std::move(draft.plan);
+  const auto [bytes, name] = largest_value(plain);
+  std::uint64_t least = plain.arena_bytes;
+  if (bytes <= limit) {
+    auto plan = recomputed(draft, limit, [&](const Plan& lean) {
+      least = std::min<std::uint64_t>(least, lean.arena_bytes);
+      return lean.arena_bytes <= limit;
+    });
+    if (plan) return *std::move(plan);
+  }
+  fail(ErrorCode::limit, "the call needs ", least, " bytes for its values, ", limit,
+       " are allowed; the largest is ", quoted(name), " with ", bytes);
 }
 
 // Smaller arenas are not worth a second plan.
@@ -218,10 +263,12 @@ Plan choose_plan(const std::shared_ptr<const Graph>& graph, std::span<const Type
   // Of values that are computed again, with the same bits whether or not they are.
   round_results(draft, RoundedResult::where_rounded);
   join_repeats(draft);
-  if (!options.memory_budget) return std::move(draft.plan);
+  if (!options.memory_budget) return fit_limit(std::move(draft));
   const std::uint64_t without = draft.plan.total_bytes;
-  if (meets_budget(draft.plan, options)) return std::move(draft.plan);
-  return fit_budget(draft, without);
+  if (meets_budget(draft.plan, options)) return fit_limit(std::move(draft));
+  Plan plan = fit_budget(draft, without);
+  if (plan.arena_bytes <= options.limits->arena_bytes) return plan;
+  return fit_limit(std::move(draft));
 }
 
 }  // namespace

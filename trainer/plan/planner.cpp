@@ -44,10 +44,6 @@ Plan Planner::run() {
   check_commit();
   for (const ValueId id : plan_.graph.outputs) extend(id, end_);
   pack();
-  if (plan_.arena_bytes > options_->limits->arena_bytes) {
-    fail(ErrorCode::limit, "the call needs ", plan_.arena_bytes, " bytes for its values, ",
-         options_->limits->arena_bytes, " are allowed; the largest is ", quoted(largest_value()));
-  }
   count_bytes();
   return std::move(plan_);
 }
@@ -236,19 +232,6 @@ void Planner::count_bytes() {
   for (const ValueId id : options_->targets) {
     if (!in_place[index(id)]) plan_.total_bytes += bytes_of(plan_.graph[id].type);
   }
-}
-
-std::string_view Planner::largest_value() const {
-  std::size_t largest = 0;
-  std::string_view name;
-  for (std::size_t i = 0; i < plan_.buffers.size(); ++i) {
-    const Buffer& buffer = plan_.buffers[i];
-    if (buffer.kind != BufferKind::arena || buffer.bytes <= largest || owners_[i] == no_value)
-      continue;
-    largest = buffer.bytes;
-    name = plan_.graph[owners_[i]].name;
-  }
-  return name;
 }
 
 }  // namespace ondine::trainer

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <memory>
-#include <string_view>
 #include <vector>
 
 #include "trainer/plan/commit_scope.h"
@@ -19,7 +18,7 @@ class Planner {
   Planner(graph::Graph graph, const OriginalNodes& originals, const PlanOptions& options,
           CommitScope scope, KernelTable known = {});
 
-  // Once. Throws as make_plan does.
+  // Once. Throws as make_plan does, but takes any number of bytes for the arena.
   Plan run();
 
   // After run(). By node of the plan: its position in the graph that was planned.
@@ -43,7 +42,6 @@ class Planner {
   bool can_overwrite(const graph::Node& node, std::size_t i, std::size_t k) const;
   void pack();
   void count_bytes();
-  std::string_view largest_value() const;
 
   const OriginalNodes* originals_;
   const PlanOptions* options_;
