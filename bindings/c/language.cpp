@@ -1,4 +1,5 @@
 // Language models: folders of Hugging Face, and texts that a model writes.
+#include <algorithm>
 #include <span>
 #include <string>
 #include <vector>
@@ -115,7 +116,10 @@ ondine_error* ondine_generator_encode(const ondine_generator* generator, const c
     require(tokens, "tokens");
     const std::vector<std::int64_t> ids =
         get(generator)->generator.encoding().encode(text_of(text, length, "text"));
-    New<ondine_value> made(Tensor::of<std::int64_t>({std::ssize(ids)}, ids));
+    // By bytes: an instance of a template of Tensor would be a symbol of the library.
+    Tensor values(DType::int64, {std::ssize(ids)});
+    std::ranges::copy(std::as_bytes(std::span(ids)), values.mutable_bytes().begin());
+    New<ondine_value> made(std::move(values));
     *tokens = made.release();
   });
 }
