@@ -1,5 +1,5 @@
 // Language models: folders of Hugging Face, and texts that a model writes.
-#include <algorithm>
+#include <cstring>
 #include <span>
 #include <string>
 #include <vector>
@@ -118,7 +118,7 @@ ondine_error* ondine_generator_encode(const ondine_generator* generator, const c
         get(generator)->generator.encoding().encode(text_of(text, length, "text"));
     // By bytes: an instance of a template of Tensor would be a symbol of the library.
     Tensor values(DType::int64, {std::ssize(ids)});
-    std::ranges::copy(std::as_bytes(std::span(ids)), values.mutable_bytes().begin());
+    if (!ids.empty()) std::memcpy(values.mutable_data(), ids.data(), values.bytes());
     New<ondine_value> made(std::move(values));
     *tokens = made.release();
   });
