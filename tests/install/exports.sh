@@ -25,4 +25,6 @@ cat "$here"/../../include/ondine/c*.h | tr '\n' ' ' |
 diff -u "$work/declared_c.txt" "$work/exported_c.txt"
 "${CXX:-c++}" -std=c++20 -I"$here/../../include" "$here/consumer/main.cpp" "$library" \
   -o "$work/consumer"
-LD_LIBRARY_PATH=$(dirname "$library") "$work/consumer"
+libraries=$(cd "$(dirname "$library")" && pwd)
+cd "$work" # where it writes its models
+LD_LIBRARY_PATH=$libraries ./consumer
