@@ -354,13 +354,13 @@ struct PrepareReport {
 // contrastive, ctc or model), the trained output, the label, the class axis, the classes of a new
 // head and preprocessing. Its metadata says "ondine.learning_rate" (the input); with averages
 // "ondine.averaged" (the parameters, one a line) and "ondine.averages" (their averages, in the same
-// order); with accumulation "ondine.accumulate"; with a schedule "ondine.schedule" (for people to
-// read) and "ondine.scheduled_rate" (an output).
-// Throws what Model::load throws, Error(unsupported) naming the first operator on the loss's path
-// without a derivative, and Error(mismatch) for a pattern that matches nothing, an output that is
-// not there, probabilities where the loss needs logits and the model has none, options out of
-// range, preprocessing that does not fit its input, and a model that has training information
-// already.
+// order); with ScheduleFree and Mezo "ondine.points" (what a step reads in the place of parameters,
+// one a line); with accumulation "ondine.accumulate"; with a schedule "ondine.schedule" (for people
+// to read) and "ondine.scheduled_rate" (an output). Throws what Model::load throws,
+// Error(unsupported) naming the first operator on the loss's path without a derivative, and
+// Error(mismatch) for a pattern that matches nothing, an output that is not there, probabilities
+// where the loss needs logits and the model has none, options out of range, preprocessing that does
+// not fit its input, and a model that has training information already.
 ONDINE_API Model prepare(const std::filesystem::path& model, const PrepareOptions& options = {},
                          const LoadOptions& load = {}, PrepareReport* report = nullptr);
 ONDINE_API Model prepare(std::span<const std::byte> model, const PrepareOptions& options = {},
