@@ -37,7 +37,7 @@ ondine_error* ondine_model_save_adapters(const ondine_model* model, const char* 
 }
 
 ondine_error* ondine_model_load_adapters(ondine_model* model, const char* folder) {
-  return guard([&] { load_adapters(get(model)->model, text_in(folder, "folder")); });
+  return guard([&] { load_adapters(get(model)->changeable(), text_in(folder, "folder")); });
 }
 
 ondine_error* ondine_model_with_adapters(const ondine_model* base,

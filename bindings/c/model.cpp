@@ -185,7 +185,7 @@ ondine_error* ondine_model_plan(const ondine_model* model, const ondine_values* 
 }
 
 ondine_error* ondine_model_initialize(ondine_model* model, uint64_t seed) {
-  return guard([&] { get(model)->model.initialize(seed); });
+  return guard([&] { get(model)->changeable().initialize(seed); });
 }
 
 ondine_error* ondine_model_train_step(ondine_model* model, const ondine_values* feeds,
@@ -194,7 +194,7 @@ ondine_error* ondine_model_train_step(ondine_model* model, const ondine_values* 
   return guard([&] {
     const auto object = get(model);
     NewValues made;
-    made.set(object->model.train_step(get(feeds)->copy(), algorithm, names_in(fetches)));
+    made.set(object->changeable().train_step(get(feeds)->copy(), algorithm, names_in(fetches)));
     made.give(results);
   });
 }

@@ -58,7 +58,7 @@ ondine_error* ondine_model_get_state(const ondine_model* model, const char* name
 ondine_error* ondine_model_set_state(ondine_model* model, const ondine_values* values) {
   return guard([&] {
     const auto object = get(model);
-    object->model.set_state(get(values)->copy());
+    object->changeable().set_state(get(values)->copy());
   });
 }
 
@@ -85,12 +85,12 @@ ondine_error* ondine_model_get_parameters(const ondine_model* model, float* numb
 ondine_error* ondine_model_set_parameters(ondine_model* model, const float* numbers, size_t count) {
   return guard([&] {
     if (count > 0) require(numbers, "numbers");
-    get(model)->model.set_parameters({numbers, count});
+    get(model)->changeable().set_parameters({numbers, count});
   });
 }
 
 ondine_error* ondine_model_take_averages(ondine_model* model) {
-  return guard([&] { take_averages(get(model)->model); });
+  return guard([&] { take_averages(get(model)->changeable()); });
 }
 
 ondine_error* ondine_model_save_checkpoint(const ondine_model* model, const char* file) {
@@ -100,7 +100,7 @@ ondine_error* ondine_model_save_checkpoint(const ondine_model* model, const char
 ondine_error* ondine_model_restore_checkpoint(ondine_model* model, const char* file,
                                               char** report) {
   return guard([&] {
-    const RestoreReport made = get(model)->model.restore_checkpoint(path(file));
+    const RestoreReport made = get(model)->changeable().restore_checkpoint(path(file));
     if (report != nullptr) *report = copy_text(restore_json(made));
   });
 }
@@ -149,7 +149,7 @@ ondine_error* ondine_model_save_weights(const ondine_model* model, const char* f
 ondine_error* ondine_model_load_weights(ondine_model* model, const char* file, int all,
                                         char** report) {
   return guard([&] {
-    const WeightReport made = load_weights(get(model)->model, path(file), set_of(all));
+    const WeightReport made = load_weights(get(model)->changeable(), path(file), set_of(all));
     if (report != nullptr) *report = copy_text(weights_json(made));
   });
 }

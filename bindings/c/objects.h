@@ -29,11 +29,6 @@ struct ValuesObject {
   }
 };
 
-struct ModelObject {
-  explicit ModelObject(Model made) : model(std::move(made)) {}
-  Model model;
-};
-
 // An object for one call at a time.
 class OneCall {
  public:
@@ -54,9 +49,26 @@ class OneCall {
     }
     return Scope(busy_);
   }
+  bool is_busy() const noexcept { return busy_; }
 
  private:
   std::atomic<bool> busy_{false};
+};
+
+struct ModelObject {
+  explicit ModelObject(Model made) : model(std::move(made)) {}
+  // For calls that change the state. Error(mismatch) while a trainer runs, whose numbers would be
+  // others.
+  Model& changeable() {
+    if (training.is_busy()) {
+      throw Error(ErrorCode::mismatch,
+                  "a trainer runs on the model: nothing else may change its state meanwhile");
+    }
+    return model;
+  }
+
+  Model model;
+  OneCall training;  // of a trainer
 };
 
 struct BatchesObject {

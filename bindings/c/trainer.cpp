@@ -124,6 +124,7 @@ ondine_error* ondine_trainer_fit(ondine_trainer* trainer, const ondine_dataset* 
     const auto object = get(trainer);
     const auto scope = object->calls.begin(name_in_messages);
     const Dataset rows = *get(training);
+    const auto alone = object->model->training.begin("model to train it");
     const FitReport made = validation == nullptr ? object->trainer.fit(rows)
                                                  : object->trainer.fit(rows, *get(validation));
     if (report != nullptr) *report = copy_text(fit_json(made));

@@ -7,6 +7,23 @@ static int say(void* user, const char* report) {
   ++said;
   return 0;
 }
+/* A step beside those of the trainer would change its numbers. */
+struct beside {
+  ondine_model* model;
+  ondine_values* feeds;
+  int refused;
+};
+static int step_beside(void* user, const char* report) {
+  struct beside* beside = (struct beside*)user;
+  (void)report;
+  FAIL(ondine_model_train_step(beside->model, beside->feeds, 0, NULL, NULL), ONDINE_MISMATCH,
+       "a trainer runs on the model");
+  FAIL(ondine_model_initialize(beside->model, 1), ONDINE_MISMATCH, "a trainer runs on the model");
+  OK(ondine_model_set_learning_rate(beside->model, 0, 0.25F));
+  ++beside->refused;
+  return 1;
+}
+
 static int stop_at_three(void* user, const char* report) {
   (void)report;
   return ++*(int*)user == 3;
@@ -92,6 +109,7 @@ void test_training(void) {
   ondine_values* one = NULL;
   uint64_t count = 0;
   double elements = 0;
+  struct beside beside = {NULL, NULL, 0};
   int calls = 0, i;
   char* text = NULL;
   OK(ondine_dataset_from_values(rows, rows, NULL, &data));
@@ -121,6 +139,14 @@ void test_training(void) {
   OK(ondine_trainer_fit(trainer, data, data, &text));
   HAS(text, "\"reason\":\"requested\"");
   CHECK(calls == 3);
+  ondine_trainer_free(trainer);
+  beside.model = model;
+  beside.feeds = rows;
+  OK(ondine_trainer_new(model, options, &trainer));
+  OK(ondine_trainer_on_step(trainer, step_beside, &beside));
+  OK(ondine_trainer_fit(trainer, data, NULL, &text));
+  HAS(text, "\"reason\":\"requested\"");
+  CHECK(beside.refused == 1);
   OK(ondine_evaluate(model, data, NULL, &text));
   HAS(text, "\"accuracy\":");
   OK(ondine_dataset_split(data, 0.5, 1, &first, &second));
