@@ -112,7 +112,7 @@ def test_options_are_those_of_the_library():
 
 def test_what_is_wrong_is_said(models, rows, table):
     net = models / "net.onnx"
-    with pytest.raises(ondine.InvalidOptionError, match="beta1 needs optimizer adam or adamw"):
+    with pytest.raises(ondine.InvalidOptionError, match="beta1 needs optimizer adam, adamw"):
         ondine.finetune(net, rows, beta1=0.5)
     with pytest.raises(ondine.InvalidOptionError, match="is no option of finetune; did you mean"):
         ondine.finetune(net, rows, epoch=3)
