@@ -132,10 +132,19 @@ class Recognizer {
   bool fits(ValueId mask, const Dims& scores, bool known_keys, DType dtype) const {
     const Type& m = (*graph_)[mask].type;
     if (!m.ranked() || m.dtype != dtype || m.dims->size() > scores.size()) return false;
-    const auto one_or_same = [](Dim p, Dim q) { return p.same(1) || p.same(q); };
-    const std::ptrdiff_t decided = known_keys && !m.dims->empty() ? 1 : 0;
+    const std::ptrdiff_t decided = known_keys ? decided_dims(*m.dims, scores) : 0;
     return std::equal(m.dims->rbegin() + decided, m.dims->rend(), scores.rbegin() + decided,
-                      one_or_same);
+                      [](Dim p, Dim q) { return p.same(1) || p.same(q); });
+  }
+  // How many of the last dims of a mask fit wherever the scores have as many keys as v: the keys,
+  // and the queries where these are as many and the mask is a square that one key does not fill.
+  static std::ptrdiff_t decided_dims(const Dims& mask, const Dims& scores) {
+    const std::size_t n = mask.size();
+    if (n < 2) return static_cast<std::ptrdiff_t>(n);
+    const bool square = mask[n - 1].known() && mask[n - 1].size() > 1 &&
+                        mask[n - 1].same(mask[n - 2]) &&
+                        scores.back().same(scores[scores.size() - 2]);
+    return square ? 2 : 1;
   }
 
   // As fuse_product, or with a mask that is added first.

@@ -9,6 +9,7 @@ using namespace graph;  // NOLINT
 SharedHeads::SharedHeads(Val q, Val k)
     : shared_(!q.ranked() || !k.ranked() || !q.dims()[1].same(k.dims()[1])) {
   if (!shared_) return;
+  if (q.ranked()) q_rows_ = q.dims()[2];
   q_heads_ = dim_of(q, 1);
   k_heads_ = dim_of(k, 1);
 }
@@ -47,7 +48,7 @@ Val SharedHeads::stack_mask(Val mask) const {
   for (std::size_t rank = mask.rank(); rank < 4; ++rank) mask = unsqueeze(mask, {0});
   const Dim heads = mask.dims()[1];
   const Dim rows = mask.dims()[2];
-  if (!heads.known() || !rows.known()) return {};
+  if (!heads.known() || (!rows.known() && !rows.same(q_rows_))) return {};
   if (heads.same(1) && rows.same(1)) return mask;
   if (!heads.same(1)) return rows.same(1) ? Val() : stack(mask);
   const Val one = mask.builder().int64s({1});

@@ -22,14 +22,15 @@ class SharedHeads {
   // are rows of one matrix.
   graph::Val stack(graph::Val x) const;
   graph::Val unstack(graph::Val x) const;
-  // A mask that broadcasts to [batch, q heads, a, b], stacked. Empty where its heads or rows are
-  // unknown, or where it has several heads but one row.
+  // A mask that broadcasts to [batch, q heads, a, b], stacked. Empty where its heads are unknown or
+  // its rows are neither known nor certainly those of q, or where it has several heads but one row.
   graph::Val stack_mask(graph::Val mask) const;
 
  private:
   graph::Val group() const;
 
   bool shared_;
+  graph::Dim q_rows_;
   graph::Val q_heads_, k_heads_;
 };
 

@@ -77,6 +77,7 @@ const std::set<std::string>& linear_operators() {
                                            ":Pad",
                                            ":Pow",
                                            ":QuantizeLinear",
+                                           ":RMSNormalization",
                                            ":RNN",
                                            ":RandomNormalLike",
                                            ":RandomUniform",

@@ -29,6 +29,7 @@ struct Form {
   bool read_twice = false;     // the weights are an output, too
   std::int64_t hidden = 0;     // first keys that the mask of the first sample hides
   bool other_length = false;   // the length of the mask is not that of x by its name
+  Shape constant{};            // of a mask that replaces the computed one
 };
 
 class Composer {
@@ -91,6 +92,7 @@ class Composer {
   }
   // Of positions up to each query, and of the keys that the input keeps.
   std::string mask() {
+    if (form_.constant.rank() > 0) return w_.random(form_.constant);
     const std::string end = w_.op("Squeeze", {size_of(1), w_.integers({0})});
     const std::string first = w_.constant(Tensor::scalar(std::int64_t{0}));
     const std::string one = w_.constant(Tensor::scalar(std::int64_t{1}));
@@ -158,6 +160,17 @@ TEST_CASE("attention with dynamic axes becomes one operator, as each exporter wr
   CHECK(attentions({.expanded = false, .other_length = true}) == 1);
 }
 
+TEST_CASE("a constant mask of as many queries as keys fits lengths that have a name") {
+  if (!fusions_run()) return;
+  CHECK(attentions({.constant = {steps, steps}}) == 1);
+  CHECK(attentions({.constant = {1, 1, steps, steps}}) == 1);
+  CHECK(attentions({.constant = {steps}}) == 1);
+  CHECK(attentions({.constant = {1, steps}}) == 1);
+  // One query would give as many results as the mask has rows.
+  CHECK(attentions({.constant = {steps, 1}}) == 0);
+  CHECK(attentions({.constant = {samples, 1, 1, steps}}) == 0);
+}
+
 TEST_CASE("attention that differs from the exported form in one place stays as it is") {
   if (!fusions_run()) return;
   CHECK(attentions({.instead = 1}) == 0);
@@ -170,6 +183,20 @@ TEST_CASE("keys that are transposed otherwise are no rows of keys") {
   Composer c({.batch_perm = {0, 1, 2}});
   c.write();
   CHECK(c.writer().count("transK = 1") == 1);
+}
+
+TEST_CASE("heads that share keys keep no scores under a causal mask of lengths with a name") {
+  FormWriter w(23);
+  const auto operand = [&](const char* name, std::int64_t heads, std::uint64_t seed) {
+    return w.input(name, {"N", heads, "T", size},
+                   random_floats({samples, heads, steps, size}, seed));
+  };
+  const std::vector<std::string> operands{operand("q", 4, 1), operand("k", 2, 2),
+                                          operand("v", 2, 3)};
+  w.named_output(w.op("Attention", operands, {{"is_causal", std::int64_t{1}}}),
+                 {"N", 4, "T", size});
+  CHECK(w.count("ScaledAttention-") == 1);
+  CHECK(w.count("Softmax") == 0);
 }
 
 TEST_CASE("exported attention trains as its own nodes do, and keeps no scores") {
