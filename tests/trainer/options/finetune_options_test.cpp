@@ -140,7 +140,7 @@ TEST_CASE("rows that finetune takes from other groups are theirs but for what it
 
 TEST_CASE("options of finetune without an effect are errors") {
   CHECK(refusal({{"momentum", "0.9"}, {"optimizer", "adam"}}) ==
-        "--momentum does not apply to adam; use --optimizer sgd, momentum or nesterov");
+        "--momentum does not apply to adam; use --optimizer sgd, momentum, nesterov or muon");
   CHECK(refusal({{"weight-decay", "0.1"}}) == "--weight-decay needs --optimizer");
   CHECK(refusal({{"warmup", "0.1"}}) == "--warmup needs --schedule");
   CHECK(refusal({{"huber-delta", "2"}}) == "--huber-delta needs --loss huber");
