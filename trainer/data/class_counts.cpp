@@ -49,8 +49,8 @@ std::vector<float> Dataset::balanced_class_weights() const {
   std::vector<float> weights;
   for (std::size_t i = 0; i < counts.size(); ++i) {
     if (counts[i] == 0) {
-      fail(ErrorCode::mismatch, "class ", i < classes().size() ? quoted(classes()[i]) : cat(i),
-           " has no rows in the training data");
+      const std::string name = i < classes().size() ? classes()[i] : std::to_string(i);
+      fail(ErrorCode::mismatch, "class ", quoted(name), " has no rows in the training data");
     }
     weights.push_back(static_cast<float>(static_cast<double>(rows()) /
                                          static_cast<double>(counts.size() * counts[i])));
