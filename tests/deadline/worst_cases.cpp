@@ -271,6 +271,11 @@ const std::map<std::string, std::vector<MakeCase>>& worst_cases() {
          return op("MatMulT", {floats({4096, 4096}), floats({4096, 4096})},
                    {{"transB", std::int64_t{1}}}, 1, ondine_domain);
        }}},
+      {"ai.ondine:ProjectedCrossEntropy", {[] {
+         return op("ProjectedCrossEntropy",
+                   {floats({4096, 2048}), floats({2048, 8192}), zeros(DType::int64, {4096})}, {}, 2,
+                   ondine_domain);
+       }}},
       {"ai.ondine:ResizeGrad", {[] {
          return op("ResizeGrad",
                    {floats({1, 1, 4000, 3000}), Value(), Value(), shape_of({1, 1, 4000, 3000}),
