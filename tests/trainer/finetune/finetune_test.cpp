@@ -85,7 +85,7 @@ TEST_CASE("balanced classes weigh by the training rows that they have") {
   options.validation = data;
   options.balances_classes = true;
   const auto loss = [&] {
-    return finetune(linear(3, 2, true), data, options).fit.last.training["loss"];
+    return finetune(linear(3, 2, true), data, options).fit.last->training["loss"];
   };
   const double balanced = loss();
   options.prepare.class_weights = weights;
