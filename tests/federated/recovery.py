@@ -14,7 +14,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent.parent / "examples" / "common")]
 from federation import EXAMPLES, read_safetensors, require  # noqa: E402
 from superlink import SuperLink, wait_for  # noqa: E402
 
-ROUNDS, ROWS = 2, (60000, 500)  # the first node trains for some seconds
+ROUNDS, ROWS = 2, (600000, 500)  # the first node trains for some seconds
 BATCH = "2"
 
 
@@ -77,7 +77,7 @@ def main(ondine, work):
         goes_on = lambda: require(run.poll() in (None, 0), "flwr run failed")
         message = work / "node0.ckpt.message"
         wait_for("a message of the first node", lambda: goes_on() and message.exists())
-        time.sleep(0.5)
+        time.sleep(0.2)
         first.kill()
         first.wait()
         assert message.exists(), "the node had replied before it was killed"
