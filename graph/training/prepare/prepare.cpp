@@ -382,6 +382,8 @@ PrepareReport prepare(ModelDef& given, const PrepareOptions& asked, const ValueT
   }
   check_stop();
   report.notes = notes;
+  if (std::string note = accuracy_note(inputs, options); !note.empty())
+    report.notes.push_back(std::move(note));
   if (separated) separate_traced(given, separation_of(asked));
   for (std::string& note : lost_parameters(given, restored))
     report.notes.push_back(std::move(note));

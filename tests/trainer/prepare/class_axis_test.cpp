@@ -79,9 +79,13 @@ TEST_CASE("an axis of the classes that cannot be is refused") {
 TEST_CASE("the accuracy of more than 1,000 classes is left out unless it is asked for") {
   PrepareOptions options = with_axis(2);
   CHECK(has_accuracy(prepare(scores(1000), options)));
-  CHECK_FALSE(has_accuracy(prepare(scores(1001), options)));
+  PrepareReport report;
+  CHECK_FALSE(has_accuracy(prepare(scores(1001), options, {}, &report)));
+  REQUIRE_FALSE(report.notes.empty());
+  CHECK_THAT(report.notes.back(), Contains("there are 1001 classes: steps give no accuracy"));
   options.accuracy = true;
-  CHECK(has_accuracy(prepare(scores(1001), options)));
+  CHECK(has_accuracy(prepare(scores(1001), options, {}, &report)));
+  CHECK(report.notes.empty());
   options.accuracy = false;
   CHECK_FALSE(has_accuracy(prepare(scores(1000), options)));
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/message.h"
 #include "graph/training/prepare/losses/losses.h"
 
 namespace ondine::graph {
@@ -47,6 +48,19 @@ std::string label_name(const LossInputs& inputs, const PrepareOptions& options) 
       labels.begin(), labels.end(), [&](const ValueDef& one) { return one.name == options.label; });
   if (has_label) return options.label;
   return labels.empty() ? std::string() : labels.front().name;
+}
+
+std::string accuracy_note(const LossInputs& inputs, const PrepareOptions& options) {
+  const bool has_accuracy = options.loss == Loss::softmax_cross_entropy ||
+                            options.loss == Loss::nll || options.loss == Loss::kl ||
+                            options.loss == Loss::focal;
+  const Prediction& prediction = inputs.prediction;
+  if (inputs.matched || options.accuracy || !has_accuracy || writes_accuracy(prediction, options)) {
+    return {};
+  }
+  return cat("there are ", std::get<std::int64_t>((*prediction.dims)[1]),
+             " classes: steps give no accuracy, which takes all their scores, unless it is asked "
+             "for (--accuracy)");
 }
 
 }  // namespace ondine::graph

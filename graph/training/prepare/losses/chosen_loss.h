@@ -36,4 +36,7 @@ LossValues write_chosen_loss(GraphWriter& writer, ModelDef& model, const LossInp
 // The input that evaluation compares with; "" where there is none.
 std::string label_name(const LossInputs& inputs, const PrepareOptions& options);
 
+// Says that the number of classes leaves out the accuracy; empty where it does not.
+std::string accuracy_note(const LossInputs& inputs, const PrepareOptions& options);
+
 }  // namespace ondine::graph
