@@ -111,10 +111,6 @@ Asked find_asked(const GraphDef& main, const ValueTypes& types, const std::strin
   return {name, found->second, "value " + quoted(name)};
 }
 
-bool has_class_axis(Loss loss) {
-  return (reads_softmax(loss) && loss != Loss::ctc) || loss == Loss::nll;
-}
-
 // PrepareOptions::class_axis, from the start.
 std::optional<std::size_t> said_axis(const Asked& asked, const PrepareOptions& options) {
   if (!options.class_axis) return {};

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/message.h"
+#include "graph/training/prepare/losses/kinds.h"
 #include "graph/training/prepare/losses/losses.h"
 
 namespace ondine::graph {
@@ -51,11 +52,9 @@ std::string label_name(const LossInputs& inputs, const PrepareOptions& options) 
 }
 
 std::string accuracy_note(const LossInputs& inputs, const PrepareOptions& options) {
-  const bool has_accuracy = options.loss == Loss::softmax_cross_entropy ||
-                            options.loss == Loss::nll || options.loss == Loss::kl ||
-                            options.loss == Loss::focal;
   const Prediction& prediction = inputs.prediction;
-  if (inputs.matched || options.accuracy || !has_accuracy || writes_accuracy(prediction, options)) {
+  if (inputs.matched || options.accuracy || !has_class_axis(options.loss) ||
+      writes_accuracy(prediction, options)) {
     return {};
   }
   return cat("there are ", std::get<std::int64_t>((*prediction.dims)[1]),

@@ -36,6 +36,10 @@ bool reads_softmax(Loss loss) noexcept {
          loss == Loss::ctc;
 }
 
+bool has_class_axis(Loss loss) noexcept {
+  return (reads_softmax(loss) && loss != Loss::ctc) || loss == Loss::nll;
+}
+
 bool reads_sigmoid(Loss loss) noexcept {
   return loss == Loss::bce_with_logits || loss == Loss::dice || loss == Loss::hinge;
 }

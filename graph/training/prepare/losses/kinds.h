@@ -14,5 +14,7 @@ std::string name_in_messages(Loss loss);
 // The logits of a softmax, or of a sigmoid.
 bool reads_softmax(Loss loss) noexcept;
 bool reads_sigmoid(Loss loss) noexcept;
+// Labels are classes, or probabilities of them, along an axis of the output.
+bool has_class_axis(Loss loss) noexcept;
 
 }  // namespace ondine::graph

@@ -104,7 +104,7 @@ class AdafactorWriter {
     const std::string& x = step_->x;
     const bool is_matrix = step_->shape().rank() == 2;
     std::string g = step_->g;
-    if (!is_matrix) g = reshape(g, {rows_, columns_}, x + ".gradient_matrix");
+    if (!is_matrix) g = writer_->reshape(g, {rows_, columns_}, x + ".gradient_matrix");
     const std::string r =
         follow(".row_squares", Shape{rows_, 1}, mean_square(g, 1, columns_, x + ".row_square"));
     const std::string c = follow(".column_squares", Shape{1, columns_},
@@ -118,13 +118,7 @@ class AdafactorWriter {
         writer_->mul(writer_->mul(g, by_row, x + ".rows_update"), by_column, x + ".update");
     if (is_matrix) return u;
     const Shape& shape = step_->shape();
-    return reshape(u, {shape.begin(), shape.end()}, x + ".shaped_update");
-  }
-
-  std::string reshape(const std::string& value, const std::vector<std::int64_t>& dims,
-                      const std::string& hint) {
-    return writer_->writer().node(
-        "Reshape", {value, integers(writer_->writer(), hint + ".shape", dims)}, hint);
+    return writer_->reshape(u, {shape.begin(), shape.end()}, x + ".shaped_update");
   }
 
   StepWriter* writer_;

@@ -42,7 +42,7 @@ class BlockWriter {
   }
 
   std::string write() {
-    const std::string g = reshape(step_->g, {blocks_, block_}, x_ + ".gradient_blocks");
+    const std::string g = writer_->reshape(step_->g, {blocks_, block_}, x_ + ".gradient_blocks");
     Moment m = read(".mean", DType::int8);
     Moment v = read(".squares", DType::uint8);
     m.value = writer_->blend(m.value, g, settings_->beta1, dtype_, x_ + ".mean");
@@ -52,7 +52,7 @@ class BlockWriter {
     keep_squares(v);
     const Shape& shape = step_->shape();
     const std::string change =
-        reshape(change_of(m.value, v.value), {shape.begin(), shape.end()}, x_ + ".change");
+        writer_->reshape(change_of(m.value, v.value), {shape.begin(), shape.end()}, x_ + ".change");
     const bool decays = step_->decay != 0;
     const std::string stepped = writer_->sub(x_, change, decays ? x_ + ".undecayed" : step_->next);
     return decays ? writer_->decayed(*step_, stepped, x_) : stepped;
@@ -168,12 +168,6 @@ class BlockWriter {
         writer_->writer().cast(code, moment.no_codes.dtype(), writer_->next_hint(moment.codes));
     writer_->bind(moment.codes, codes, moment.no_codes);
     writer_->bind(moment.scales, scales, moment.no_scales);
-  }
-
-  std::string reshape(const std::string& value, const std::vector<std::int64_t>& dims,
-                      const std::string& hint) {
-    return writer_->writer().node(
-        "Reshape", {value, integers(writer_->writer(), hint + ".shape", dims)}, hint);
   }
 
   StepWriter* writer_;

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "graph/training/prepare/losses/pieces.h"
 #include "graph/training/prepare/updates/rules.h"
 
 namespace ondine::graph {
@@ -52,13 +51,8 @@ std::string write_muon(StepWriter& writer, const ParameterStep& step, const Muon
   const std::string next = writer.blend(m, step.g, settings.momentum, dtype, writer.next_hint(m));
   std::string d = writer.blend(next, step.g, settings.momentum, dtype, x + ".direction");
   writer.bind(m, next, zeros);
-  const auto reshape = [&](const std::string& value, const std::vector<std::int64_t>& dims,
-                           const std::string& hint) {
-    if (shape.rank() == 2) return value;
-    return writer.writer().node("Reshape",
-                                {value, integers(writer.writer(), hint + ".shape", dims)}, hint);
-  };
-  d = reshape(d, {rows, columns}, x + ".direction_matrix");
+  const bool is_matrix = shape.rank() == 2;
+  if (!is_matrix) d = writer.reshape(d, {rows, columns}, x + ".direction_matrix");
   const std::string squares = writer.writer().node("ReduceSumSquare", {d}, x + ".squares_sum",
                                                    {{"keepdims", std::int64_t{0}}});
   const std::string norm = writer.writer().node(
@@ -67,7 +61,9 @@ std::string write_muon(StepWriter& writer, const ParameterStep& step, const Muon
       x + ".norm_divisor");
   std::string o = writer.div(d, norm, x + ".normed");
   o = write_orthogonal(writer, o, rows > columns, step);
-  o = reshape(o, {shape.begin(), shape.end()}, x + ".orthogonal_shaped");
+  if (!is_matrix) {
+    o = writer.reshape(o, {shape.begin(), shape.end()}, x + ".orthogonal_shaped");
+  }
   const double scale = usual_size * std::sqrt(static_cast<double>(std::max(rows, columns)));
   ScalarValue& factor = writer.once({"muon", scale, step.rate}, [&] {
     return writer.mul(step.rate->name, writer.number("muon.scale", scale, DType::float32),

@@ -1,6 +1,13 @@
 #include "graph/training/prepare/updates/step.h"
 
+#include "graph/training/prepare/losses/pieces.h"
+
 namespace ondine::graph {
+
+std::string StepWriter::reshape(const std::string& value, const std::vector<std::int64_t>& dims,
+                                const std::string& hint) {
+  return writer_->node("Reshape", {value, integers(*writer_, hint + ".shape", dims)}, hint);
+}
 
 std::string StepWriter::blend(const std::string& a, const std::string& b, float keep, DType dtype,
                               const std::string& hint) {

@@ -6,6 +6,7 @@
 #include <map>
 #include <string>
 #include <tuple>
+#include <vector>
 
 #include "graph/training/prepare/updates/loss_scale.h"
 #include "graph/training/prepare/updates/rate_groups.h"
@@ -49,6 +50,8 @@ class StepWriter {
   std::string apply(const char* op, const std::string& value, const std::string& hint) {
     return writer_->node(op, {value}, hint);
   }
+  std::string reshape(const std::string& value, const std::vector<std::int64_t>& dims,
+                      const std::string& hint);
   // keep * a + (1 - keep) * b
   std::string blend(const std::string& a, const std::string& b, float keep, DType dtype,
                     const std::string& hint);
