@@ -12,10 +12,8 @@ using namespace graph;  // NOLINT
 
 namespace {
 
-std::size_t index(ValueId id) { return static_cast<std::size_t>(id); }
-
 // Marks the values of `graph` that Gradients in it and in its subgraphs name in xs and zs.
-std::vector<bool> named_values(const Graph& graph) {
+std::vector<bool> values_of_gradients(const Graph& graph) {
   std::vector<bool> named(graph.values.size());
   for (const Node& node : graph.nodes) {
     if (node.op == &gradient_op) {
@@ -24,7 +22,7 @@ std::vector<bool> named_values(const Graph& graph) {
       }
     }
     for (const Subgraph& subgraph : node.subgraphs) {
-      const auto inner = named_values(*subgraph.graph);
+      const auto inner = values_of_gradients(*subgraph.graph);
       const std::size_t formals = subgraph.formal_inputs();
       for (std::size_t i = 0; i < subgraph.captures.size(); ++i) {
         if (inner[index(subgraph.graph->inputs[formals + i])])
@@ -53,7 +51,7 @@ OuterPath::OuterPath(Graph& outer, Dataflow& flow, Graph& inner, std::vector<Val
 
 // The outer nodes on a path from a named value to a captured one.
 std::vector<std::size_t> OuterPath::between(const std::vector<ValueId>& captures) {
-  const auto named = named_values(*inner_);
+  const auto named = values_of_gradients(*inner_);
   std::unordered_set<ValueId> depends;
   std::vector<ValueId> xs;
   for (const ValueId id : captures) {

@@ -1,9 +1,14 @@
 # Warnings and sanitizers for the project's own code.
 add_library(ondine_warnings INTERFACE)
 target_compile_options(ondine_warnings INTERFACE
-  -Wall -Wextra -Wpedantic -Wconversion -Wshadow $<$<COMPILE_LANGUAGE:CXX>:-Wunused-const-variable>
+  -Wall -Wextra -Wpedantic -Wconversion $<$<COMPILE_LANGUAGE:CXX>:-Wunused-const-variable>
   # False positives for string concatenation in g++ 12 (GCC bug 105651).
   $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
+# In a unit (OndineUnity.cmake), names of one source may be those of locals in the next, and g++
+# warns of types with members of an unnamed namespace outside of the main file.
+set(_unit $<AND:$<CXX_COMPILER_ID:GNU>,$<BOOL:$<TARGET_PROPERTY:UNITY_BUILD>>>)
+target_compile_options(ondine_warnings INTERFACE $<IF:${_unit},-Wshadow=local,-Wshadow>
+  $<${_unit}:-Wno-subobject-linkage>)
 if(ONDINE_WERROR)
   target_compile_options(ondine_warnings INTERFACE -Werror)
 endif()

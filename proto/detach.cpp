@@ -9,8 +9,6 @@
 namespace ondine {
 namespace {
 
-constexpr std::uint32_t raw_data_field = 9;
-
 // Below this length a reference saves nothing.
 constexpr std::size_t least_length = std::size_t{64} << 10;
 
@@ -45,10 +43,6 @@ void count(std::string_view bytes, MessageId id, Detachable& total) {
       ++total.blocks;
     }
   }
-}
-
-std::string_view text_of(std::span<const std::byte> bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
 // Copies a model. The lengths of messages keep the number of bytes that they take, with padding:

@@ -15,8 +15,6 @@ namespace {
 using Message = Leftovers::Message;
 
 constexpr std::uint32_t data_type_field = 2;
-constexpr std::uint32_t raw_data_field = 9;
-
 void put_varint(std::uint64_t value, std::string& out) {
   for (; value >= 0x80; value >>= 7) out += static_cast<char>(value | 0x80U);
   out += static_cast<char>(value);
@@ -156,10 +154,6 @@ std::string merge(std::string_view bytes, MessageId id, const Message& leftovers
     out = with_typed_data(out, static_cast<DType>(leftovers.typed_dtype));
   }
   return out += leftovers.unknown;
-}
-
-std::string_view text_of(std::span<const std::byte> bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
 }  // namespace

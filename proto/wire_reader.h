@@ -2,10 +2,19 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 namespace ondine {
+
+// TensorProto.raw_data.
+inline constexpr std::uint32_t raw_data_field = 9;
+
+inline std::string_view text_of(std::span<const std::byte> bytes) noexcept {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
 
 // A field as it is in the bytes.
 struct WireEntry {

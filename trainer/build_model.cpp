@@ -11,7 +11,7 @@ namespace ondine {
 namespace {
 
 constexpr std::int64_t ir_version = 8;
-constexpr const char* what = "write the model";
+constexpr const char* build_failure = "write the model";
 
 graph::ValueDef value_def(std::string name, DType dtype, std::vector<ModelBuilder::Dim> dims) {
   graph::ValueDef value;
@@ -33,7 +33,7 @@ struct ONDINE_HIDDEN ModelBuilder::Impl {
 };
 
 ModelBuilder::ModelBuilder(std::string name, std::int64_t opset) {
-  guard_memory(what, [&] {
+  guard_memory(build_failure, [&] {
     impl_ = std::make_unique<Impl>();
     impl_->model.ir_version = ir_version;
     impl_->model.producer_name = "ondine";
@@ -49,19 +49,20 @@ ModelBuilder::~ModelBuilder() = default;
 // Each function builds its additions before it changes the model.
 
 std::string ModelBuilder::input(std::string name, DType dtype, std::vector<Dim> dims) {
-  guard_memory(
-      what, [&] { impl_->model.graph.inputs.push_back(value_def(name, dtype, std::move(dims))); });
+  guard_memory(build_failure, [&] {
+    impl_->model.graph.inputs.push_back(value_def(name, dtype, std::move(dims)));
+  });
   return name;
 }
 
 void ModelBuilder::output(std::string name, DType dtype, std::vector<Dim> dims) {
-  guard_memory(what, [&] {
+  guard_memory(build_failure, [&] {
     impl_->model.graph.outputs.push_back(value_def(std::move(name), dtype, std::move(dims)));
   });
 }
 
 std::string ModelBuilder::initializer(std::string name, Tensor value) {
-  guard_memory(what, [&] {
+  guard_memory(build_failure, [&] {
     impl_->model.graph.initializers.push_back({name, std::move(value), {}, {}});
   });
   return name;
@@ -69,7 +70,7 @@ std::string ModelBuilder::initializer(std::string name, Tensor value) {
 
 std::string ModelBuilder::node(std::string op, std::vector<std::string> inputs,
                                Attributes attributes, std::string output) {
-  guard_memory(what, [&] {
+  guard_memory(build_failure, [&] {
     const bool unnamed = output.empty();
     if (unnamed) output = op + "_" + std::to_string(impl_->unnamed + 1);
     node(std::move(op), "", std::move(inputs), {output}, std::move(attributes));
@@ -80,7 +81,7 @@ std::string ModelBuilder::node(std::string op, std::vector<std::string> inputs,
 
 void ModelBuilder::node(std::string op, std::string domain, std::vector<std::string> inputs,
                         std::vector<std::string> outputs, Attributes attributes) {
-  guard_memory(what, [&] {
+  guard_memory(build_failure, [&] {
     auto& opsets = impl_->model.opsets;
     const bool imported =
         std::any_of(opsets.begin(), opsets.end(),
@@ -103,11 +104,11 @@ void ModelBuilder::node(std::string op, std::string domain, std::vector<std::str
 }
 
 void ModelBuilder::save(const std::filesystem::path& file) const {
-  guard_memory(what, [&] { save_model(impl_->model, file); });
+  guard_memory(build_failure, [&] { save_model(impl_->model, file); });
 }
 
 std::vector<std::byte> ModelBuilder::bytes() const {
-  return guard_memory(what, [&] { return export_model(impl_->model); });
+  return guard_memory(build_failure, [&] { return export_model(impl_->model); });
 }
 
 }  // namespace ondine

@@ -7,7 +7,7 @@
 namespace ondine {
 namespace {
 
-struct Precision {
+struct DifferencePrecision {
   double epsilon;     // of the rounding errors that are allowed for
   double step;        // of central differences
   double tolerance;   // of relative errors
@@ -15,9 +15,9 @@ struct Precision {
 };
 
 // Truncation and rounding errors of central differences balance near the cube root of epsilon.
-Precision precision_of(DType dtype) {
-  return dtype == DType::float64 ? Precision{0x1p-52, 1e-6, 1e-5, 1e-2}
-                                 : Precision{0, 4e-3, 5e-2, 5e-2};
+DifferencePrecision precision_of(DType dtype) {
+  return dtype == DType::float64 ? DifferencePrecision{0x1p-52, 1e-6, 1e-5, 1e-2}
+                                 : DifferencePrecision{0, 4e-3, 5e-2, 5e-2};
 }
 
 // Slopes in the middle of equal parts of [-step, step].
@@ -127,7 +127,7 @@ class Check {
   }
 
   const Line* line_;
-  Precision by_;
+  DifferencePrecision by_;
   bool wide_;
 };
 

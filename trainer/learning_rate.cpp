@@ -7,6 +7,7 @@
 #include "core/message.h"
 #include "core/out_of_memory.h"
 #include "core/to_doubles.h"
+#include "graph/contract/opsets.h"
 #include "graph/record/training_entries.h"
 #include "trainer/model_impl.h"
 
@@ -14,8 +15,6 @@ namespace ondine {
 namespace {
 
 constexpr std::string_view property = graph::entry::learning_rate;
-constexpr std::string_view training_domain = "ai.onnx.preview.training";
-
 // The values that optimizers of the algorithm read as R, before casts.
 std::set<std::string> rates_of_optimizers(const graph::GraphDef& algorithm) {
   std::map<std::string_view, std::string_view> cast_from;
@@ -26,7 +25,7 @@ std::set<std::string> rates_of_optimizers(const graph::GraphDef& algorithm) {
       cast_from[node.outputs[0]] = node.inputs[0];
     }
     const bool optimizes = node.op == "Adagrad" || node.op == "Adam" || node.op == "Momentum";
-    if (node.domain != training_domain || !optimizes || node.inputs.empty()) continue;
+    if (node.domain != graph::training_domain || !optimizes || node.inputs.empty()) continue;
     std::string_view rate = node.inputs[0];
     for (auto at = cast_from.find(rate); at != cast_from.end(); at = cast_from.find(rate)) {
       rate = at->second;

@@ -8,6 +8,7 @@
 #include "core/files/file.h"
 #include "core/message.h"
 #include "core/out_of_memory.h"
+#include "graph/contract/opsets.h"
 #include "graph/record/record.h"
 #include "graph/record/training_entries.h"
 #include "graph/training/adapters/merge.h"
@@ -20,8 +21,6 @@
 
 namespace ondine {
 namespace {
-
-constexpr std::string_view training_domain = "ai.onnx.preview.training";
 
 bool uses_domain(const std::vector<graph::NodeDef>& nodes, std::string_view domain) {
   return std::any_of(nodes.begin(), nodes.end(), [&](const graph::NodeDef& node) {
@@ -191,7 +190,7 @@ graph::ModelDef Model::Impl::for_inference() const {
            !read.contains(one.name);
   });
   std::erase_if(result.opsets, [&](const graph::OpsetImport& import) {
-    return import.domain == training_domain && !uses_domain(result, training_domain);
+    return import.domain == graph::training_domain && !uses_domain(result, graph::training_domain);
   });
   std::erase_if(result.metadata, [](const auto& property) {
     return std::find(graph::entry::all.begin(), graph::entry::all.end(), property.first) !=

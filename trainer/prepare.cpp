@@ -22,7 +22,7 @@
 namespace ondine {
 namespace {
 
-constexpr const char* what = "prepare the model";
+constexpr const char* prepare_failure = "prepare the model";
 
 graph::TypeDef to_def(const graph::Type& type, const graph::Symbols& symbols) {
   graph::TypeDef def;
@@ -111,7 +111,7 @@ graph::ValueTypes trainer::types_of(const graph::ModelDef& def, const LoadOption
 
 Model prepare(const std::filesystem::path& model, const PrepareOptions& options,
               const LoadOptions& load, PrepareReport* report) {
-  return guard_memory(what, [&] {
+  return guard_memory(prepare_failure, [&] {
     const StopScope scope(stop_of(load));
     return with_context(
         [&] { return prepare_checked(trainer::load_checked(model, load), options, load, report); },
@@ -121,7 +121,7 @@ Model prepare(const std::filesystem::path& model, const PrepareOptions& options,
 
 Model prepare(std::span<const std::byte> model, const PrepareOptions& options,
               const LoadOptions& load, PrepareReport* report) {
-  return guard_memory(what, [&] {
+  return guard_memory(prepare_failure, [&] {
     const StopScope scope(stop_of(load));
     return prepare_checked(trainer::load_checked(model, load), options, load, report);
   });
@@ -129,7 +129,7 @@ Model prepare(std::span<const std::byte> model, const PrepareOptions& options,
 
 Model prepare(const Model& model, const PrepareOptions& options, const LoadOptions& load,
               PrepareReport* report) {
-  return guard_memory(what, [&] {
+  return guard_memory(prepare_failure, [&] {
     const StopScope scope(stop_of(load));
     return prepare_checked({ModelAccess::present(model), {}, model.warnings()}, options, load,
                            report);
@@ -145,7 +145,7 @@ PrepareReport prepare(const std::filesystem::path& input, const std::filesystem:
 
 PrepareReport prepare(const std::filesystem::path& input, const std::filesystem::path& output,
                       const PrepareOptions& options, const LoadOptions& options_of_load) {
-  return guard_memory(what, [&] {
+  return guard_memory(prepare_failure, [&] {
     const StopScope scope(stop_of(options_of_load));
     LoadOptions load;
     load.limits = options_of_load.limits;

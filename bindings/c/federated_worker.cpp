@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr const char* name_in_messages = "worker";
+constexpr const char* worker_in_messages = "worker";
 
 FederatedValue value_of(const Json& json) {
   if (json.is_boolean()) return json.get<bool>();
@@ -69,7 +69,7 @@ ondine_error* ondine_federated_worker_on_wait(ondine_federated_worker* worker,
                                               ondine_wait_callback callback, void* user) {
   return guard([&] {
     const auto object = get(worker);
-    const auto scope = object->calls.begin(name_in_messages);
+    const auto scope = object->calls.begin(worker_in_messages);
     std::function<bool()> goes_on;
     if (callback != nullptr) goes_on = [callback, user] { return callback(user) == 0; };
     object->worker.on_wait(std::move(goes_on));
@@ -83,7 +83,7 @@ ondine_error* ondine_federated_worker_answer(ondine_federated_worker* worker, co
   return guard([&] {
     require(answer, "answer");
     const auto object = get(worker);
-    const auto scope = object->calls.begin(name_in_messages);
+    const auto scope = object->calls.begin(worker_in_messages);
     FederatedRequest request{text_in(type, "type"), {}, settings_in(settings), time_of(seconds)};
     if (arrays != nullptr) request.arrays = get(arrays)->copy();
     NewValues values;

@@ -15,6 +15,11 @@
 
 namespace ondine::graph {
 
+// Whether the type has an element type and a shape of its own.
+inline bool has_tensor_type(const TypeDef& type) noexcept {
+  return type.kind == TypeKind::tensor || type.kind == TypeKind::sparse_tensor;
+}
+
 struct CheckContext {
   const ModelDef& model;
   const Catalogue& catalogue;

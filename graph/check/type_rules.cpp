@@ -7,10 +7,6 @@
 namespace ondine::graph {
 namespace {
 
-bool has_tensor_type(const TypeDef& type) {
-  return type.kind == TypeKind::tensor || type.kind == TypeKind::sparse_tensor;
-}
-
 // "[U]INT{8|16|32|64} or STRING".
 bool is_map_key(DType dtype) {
   return dtype == DType::string || (is_integer(dtype) && packed_bits(dtype) >= 8);

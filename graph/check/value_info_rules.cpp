@@ -10,10 +10,6 @@ namespace {
 
 using Types = std::unordered_map<std::string_view, const TypeDef*>;
 
-bool has_tensor_type(const TypeDef& type) {
-  return type.kind == TypeKind::tensor || type.kind == TypeKind::sparse_tensor;
-}
-
 // Whether no value has both element types.
 bool contradict(const TypeDef& a, const TypeDef& b) {
   if (a.kind == TypeKind::unknown || b.kind == TypeKind::unknown) return false;

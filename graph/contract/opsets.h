@@ -12,6 +12,9 @@
 
 namespace ondine::graph {
 
+// The domain of Gradient, Adam, Adagrad and Momentum.
+inline constexpr const char* training_domain = "ai.onnx.preview.training";
+
 class Opsets {
  public:
   Opsets() = default;

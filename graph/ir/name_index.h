@@ -12,6 +12,8 @@ struct GraphValue;
 
 using ValueId = std::int32_t;
 inline constexpr ValueId no_value = -1;
+// Its place in lists by value.
+inline std::size_t index(ValueId id) noexcept { return static_cast<std::size_t>(id); }
 
 // A hash table of value ids. The names stay with the values, which each call gets.
 class NameIndex {

@@ -11,8 +11,6 @@ namespace {
 
 constexpr std::size_t max_operands = 32;  // of a FusedElementwise: inputs and steps
 
-std::size_t index(ValueId id) { return static_cast<std::size_t>(id); }
-
 class Fuser {
  public:
   Fuser(Graph& graph, const OpDef* fused_op)

@@ -3,11 +3,6 @@
 namespace ondine::graph {
 namespace {
 
-template <class T>
-void append(std::vector<T>& to, const std::vector<T>& from) {
-  to.insert(to.end(), from.begin(), from.end());
-}
-
 void append_ports(GraphDef& to, const GraphDef& from) {
   append(to.inputs, from.inputs);
   append(to.initializers, from.initializers);

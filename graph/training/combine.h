@@ -9,6 +9,11 @@
 
 namespace ondine::graph {
 
+template <class T>
+void append(std::vector<T>& to, const std::vector<T>& from) {
+  to.insert(to.end(), from.begin(), from.end());
+}
+
 // The main graph and the algorithm graph of training_info `index`, if it has one.
 std::vector<const GraphDef*> step_parts(const ModelDef& model, std::size_t index);
 

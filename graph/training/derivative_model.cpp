@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/message.h"
+#include "graph/training/combine.h"
 #include "graph/training/gradient_names.h"
 #include "graph/training/needed.h"
 #include "graph/training/prepare/parameters.h"
@@ -10,11 +11,6 @@
 
 namespace ondine::graph {
 namespace {
-
-template <class T>
-void append(std::vector<T>& to, const std::vector<T>& from) {
-  to.insert(to.end(), from.begin(), from.end());
-}
 
 bool has_name(const std::vector<ValueDef>& values, const std::string& name) {
   return std::any_of(values.begin(), values.end(),

@@ -54,6 +54,7 @@ class Ondine(ConanFile):
         toolchain = CMakeToolchain(self)
         toolchain.blocks.remove("arch_flags")  # one architecture needs no flag
         toolchain.cache_variables["ONDINE_TESTS"] = False
+        toolchain.cache_variables["ONDINE_WERROR"] = False
         toolchain.cache_variables["ONDINE_TOOLS"] = False
         toolchain.cache_variables["ONDINE_EXAMPLES"] = False
         toolchain.cache_variables["ONDINE_WITH_MPI"] = False

@@ -18,6 +18,11 @@
 
 namespace ondine {
 
+template <class... Parts>
+[[noreturn]] void reject(const Parts&... parts) {
+  fail(ErrorCode::invalid_model, parts...);
+}
+
 class DetachedModel;
 class ExternalData;
 class MappedFile;

@@ -16,11 +16,6 @@
 namespace ondine {
 namespace {
 
-template <class... Parts>
-[[noreturn]] void reject(const Parts&... parts) {
-  fail(ErrorCode::invalid_model, parts...);
-}
-
 Shape import_shape(const google::protobuf::RepeatedField<std::int64_t>& dims,
                    const Limits& limits) {
   const std::size_t most = std::min(limits.rank, Shape::max_rank);

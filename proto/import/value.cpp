@@ -8,11 +8,6 @@
 namespace ondine {
 namespace {
 
-template <class... Parts>
-[[noreturn]] void reject(const Parts&... parts) {
-  fail(ErrorCode::invalid_model, parts...);
-}
-
 // `elem_type` of a sequence or optional must name the one field that holds elements.
 void check_element_type(int elem_type, std::initializer_list<int> counts) {
   if (elem_type < 0 || elem_type > onnx::SequenceProto::OPTIONAL) {

@@ -21,7 +21,7 @@ STYLE = """\
 
 
 def pages():
-    for folder in ("docs", "examples", "conformance"):
+    for folder in ("docs", "examples", "conformance", "kernels"):
         for path in sorted((ROOT / folder).rglob("*")):
             if path.suffix in PAGES:
                 yield path

@@ -147,6 +147,8 @@ def compile_commands(options):
         name = pathlib.Path(entry["file"])
         if name.is_relative_to(ROOT) and runs_here(entry, known):
             commands.setdefault(str(name.relative_to(ROOT)), []).append(entry)
+    if not any(name.startswith("core/") for name in commands):
+        raise SystemExit(f"{options.build} compiles folders together, needed: -DONDINE_UNITY=OFF")
     return commands
 
 

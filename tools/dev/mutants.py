@@ -6,7 +6,8 @@ usage: mutants.py [--seeds N,N] [--count N] [--modules core,graph,...] [--work F
                   [--seconds-each S] [--skip-build] [--list]
 
 Draws a sample of --count mutants for each seed, each behind a switch, compiles the files that have
-them and links them with the other objects of --build, which must be up to date. A test file runs
+them and links them with the other objects of --build, which must be up to date and configured with
+ONDINE_UNITY=OFF. A test file runs
 alone without a mutant once, which shows the mutants that it reaches. Each mutant is tried by the
 test files that reach it, the nearest by name and the fastest first, until one fails or
 --seconds-each is over; such a mutant counts as a survivor. With --near N only test files whose name

@@ -20,7 +20,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-struct Options {
+struct BenchArguments {
   std::string model;
   std::int64_t dim_size = 32;
   std::vector<std::string> shapes;
@@ -58,7 +58,7 @@ struct Result {
   std::vector<ProfileEntry> operators;
 };
 
-Result measure(const Options& options) {
+Result measure(const BenchArguments& options) {
   Model model = Model::load(options.model, options.load);
   print_warnings(model);
   const bool training = !options.inference && model.algorithm_count() > 0;
@@ -103,7 +103,7 @@ Result measure(const Options& options) {
   return result;
 }
 
-void print_json(const Options& options, const Result& result) {
+void print_json(const BenchArguments& options, const Result& result) {
   nlohmann::json operators = nlohmann::json::array();
   for (const ProfileEntry& entry : result.operators) {
     operators.push_back({{"op", entry.op}, {"calls", entry.calls}, {"ms", entry.seconds * 1e3}});
@@ -145,7 +145,7 @@ void print(const Result& result) {
 }  // namespace
 
 void add_bench(Parser& parser) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<BenchArguments>();
   Command command = parser.add("bench", "Time training steps or inference on synthetic data",
                                "  ondine bench train.onnx --dim-size 64 --threads 2\n"
                                "  ondine bench model.onnx --inference --json\n"

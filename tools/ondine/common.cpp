@@ -199,4 +199,11 @@ std::string number(double value) {
   return text.data();
 }
 
+void print_names(const char* label, std::span<const std::string> names) {
+  if (names.empty()) return;
+  std::cout << "  " << label;
+  for (const std::string& name : names) std::cout << "  " << printable(name);
+  std::cout << '\n';
+}
+
 }  // namespace ondine::cli

@@ -56,6 +56,8 @@ double element_of(const Tensor& tensor, std::int64_t i);
 // from others of their type, other numbers six.
 std::string element_text(const Tensor& tensor, std::int64_t i);
 
+// A line of names after a label; nothing where there are none.
+void print_names(const char* label, std::span<const std::string> names);
 // For each value a name of a file, without a suffix; no two are the same.
 std::vector<std::string> file_names_of(const std::vector<std::string>& value_names);
 std::string human_bytes(std::uint64_t bytes);

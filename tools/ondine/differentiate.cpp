@@ -10,7 +10,7 @@
 namespace ondine::cli {
 namespace {
 
-struct Options {
+struct DifferentiateArguments {
   std::string model;
   std::string output;
   std::string of;
@@ -34,7 +34,7 @@ std::vector<std::string> names_in(const std::vector<std::string>& lists) {
   return names;
 }
 
-int run(const Options& options) {
+int run_differentiate(const DifferentiateArguments& options) {
   DifferentiateOptions how;
   how.of = options.of;
   how.by = names_in(options.by);
@@ -56,7 +56,7 @@ int run(const Options& options) {
 }  // namespace
 
 void add_differentiate(Parser& parser) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<DifferentiateArguments>();
   Command command = parser.add(
       "differentiate", "Write the derivatives of a tensor as a model of standard operators",
       "  ondine differentiate net.onnx --of y --by W,x -o gradient.onnx\n"
@@ -83,7 +83,7 @@ void add_differentiate(Parser& parser) {
                  "Version of ai.onnx (default: the model's, at least 18)");
   add_external_data(command, options->external);
   add_operator_sets(command, options->load);
-  command.runs([options] { return run(*options); });
+  command.runs([options] { return run_differentiate(*options); });
 }
 
 }  // namespace ondine::cli

@@ -17,7 +17,7 @@ namespace {
 
 using nlohmann::json;
 
-struct Options {
+struct DoctorArguments {
   std::string model;
   DataOptions data;
   OptionValues map;  // --map
@@ -30,7 +30,7 @@ struct Options {
 };
 
 std::vector<Finding> diagnose_data(const Model& model, const std::vector<PortInfo>& inputs,
-                                   const Options& options) {
+                                   const DoctorArguments& options) {
   if (!options.shapes.empty()) throw WrongUsage("--shape is for runs without --data");
   const Dataset data = open_dataset(options.data.data, options.data, model).train();
   BatchOptions batch;
@@ -51,7 +51,7 @@ std::vector<Finding> diagnose_data(const Model& model, const std::vector<PortInf
   return diagnose(model, first->feeds(), options.doctor);
 }
 
-std::vector<Finding> examine(const Model& model, const Options& options) {
+std::vector<Finding> examine(const Model& model, const DoctorArguments& options) {
   const std::vector<PortInfo> inputs = model.algorithm(options.doctor.algorithm).inputs;
   if (!options.data.data.empty()) return diagnose_data(model, inputs, options);
   DoctorOptions doctor = options.doctor;
@@ -81,7 +81,7 @@ void print(const std::vector<Finding>& findings, bool synthetic) {
             << (synthetic ? " on synthetic data; --data examines a batch of yours\n" : "\n");
 }
 
-int run(const Options& options) {
+int run_doctor(const DoctorArguments& options) {
   Model model = Model::load(options.model, options.load);
   if (options.initialize) model.initialize(options.load.seed);
   const std::vector<Finding> findings = examine(model, options);
@@ -96,7 +96,7 @@ int run(const Options& options) {
 }  // namespace
 
 void add_doctor(Parser& parser) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<DoctorArguments>();
   Command command = parser.add(
       "doctor", "Look for what keeps a training model from learning; exit code 1 if there is any",
       "  ondine doctor train.onnx\n"
@@ -115,7 +115,7 @@ void add_doctor(Parser& parser) {
   command.option("--algorithm", &options->doctor.algorithm, "Index of the training algorithm");
   command.option("--json", &options->as_json, "Print JSON");
   add_load_options(command, options->load);
-  command.runs([options] { return run(*options); });
+  command.runs([options] { return run_doctor(*options); });
 }
 
 }  // namespace ondine::cli

@@ -15,7 +15,7 @@
 namespace ondine::cli {
 namespace {
 
-struct Options {
+struct FederateArguments {
   std::string model;
   DataOptions data;
   OptionValues training;    // of the table
@@ -25,7 +25,7 @@ struct Options {
   bool quiet = false;
 };
 
-FederatedOptions federated_options_of(const Options& options, const Model& model) {
+FederatedOptions federated_options_of(const FederateArguments& options, const Model& model) {
   FederatedOptions result = federated_options(options.federation, OptionSpelling::dashes);
   const std::size_t algorithm =
       trainer_options(options.training, {}, OptionSpelling::dashes).algorithm;
@@ -37,7 +37,7 @@ FederatedOptions federated_options_of(const Options& options, const Model& model
   return result;
 }
 
-void write_result(const Model& model, const Options& options) {
+void write_result(const Model& model, const FederateArguments& options) {
   if (options.output.empty()) return;
   if (is_safetensors(options.output)) {
     save_weights(model, options.output);
@@ -47,7 +47,7 @@ void write_result(const Model& model, const Options& options) {
   if (!options.quiet) std::cout << "wrote " << options.output << '\n';
 }
 
-int run(const Options& options) {
+int run_federate(const FederateArguments& options) {
   Model model = Model::load(options.model, options.load);
   print_warnings(model);
   if (!options.output.empty()) require_writable(options.output);
@@ -78,7 +78,7 @@ int run(const Options& options) {
 }  // namespace
 
 void add_federate(Parser& parser) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<FederateArguments>();
   Command command = parser.add(
       "federate", "Train on own data as a node of a federation of Flower",
       "  ondine federate --superlink example.org:9092 --model train.onnx --data photos \\\n"
@@ -104,7 +104,7 @@ void add_federate(Parser& parser) {
   add_load_options(command, options->load);
   add_seed(command, options->load);
   command.takes_job_file("federate");
-  command.runs([options] { return run(*options); });
+  command.runs([options] { return run_federate(*options); });
 }
 
 }  // namespace ondine::cli

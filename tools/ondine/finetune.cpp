@@ -16,7 +16,7 @@
 namespace ondine::cli {
 namespace {
 
-struct Options {
+struct FinetuneArguments {
   std::string model;
   std::string output;
   DataOptions data;
@@ -26,14 +26,14 @@ struct Options {
   LoadOptions load;
 };
 
-void add_validation(Command command, Options& options) {
+void add_validation(Command command, FinetuneArguments& options) {
   const Option data = command.option("--validation-data", &options.validation_data,
                                      "Folder or files to evaluate on");
   command.find("--validation-split").excludes(data);
   command.find("--folds").excludes(data);
 }
 
-FinetuneOptions completed(const Options& options) {
+FinetuneOptions completed(const FinetuneArguments& options) {
   FinetuneOptions tune = finetune_options(options.values, OptionSpelling::dashes);
   tune.output = options.output;
   tune.data = plain_dataset_options(options.data);
@@ -72,7 +72,7 @@ int interrupted(const TrainerOptions& trainer) {
   return InterruptGuard::exit_code();
 }
 
-int run(const Options& options) {
+int run_finetune(const FinetuneArguments& options) {
   if (options.data.data.empty()) throw WrongUsage("finetune needs --data");
   note_precision(options.load);
   FinetuneOptions tune = completed(options);
@@ -100,7 +100,7 @@ int run(const Options& options) {
 }  // namespace
 
 void add_finetune(Parser& parser) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<FinetuneArguments>();
   Command command = parser.add(
       "finetune", "Tune a model, or a new network, for data in one go",
       "  ondine finetune net.onnx --data photos/ -o tuned.onnx\n"
@@ -117,7 +117,7 @@ void add_finetune(Parser& parser) {
   add_load_options(command, options->load);
   add_seed(command, options->load);
   command.takes_job_file("finetune");
-  command.runs([options] { return run(*options); });
+  command.runs([options] { return run_finetune(*options); });
 }
 
 }  // namespace ondine::cli

@@ -17,7 +17,7 @@
 namespace ondine::cli {
 namespace {
 
-struct Options {
+struct GenerateArguments {
   std::string model;
   std::string prompt;
   std::string chat;  // "-": each line of the standard input
@@ -60,7 +60,7 @@ bool write(std::string_view part) {
 // Answers messages of the user, which stay part of the conversation with what was answered.
 class Chat {
  public:
-  Chat(const Generator& generator, const Options& options)
+  Chat(const Generator& generator, const GenerateArguments& options)
       : generator_(&generator), is_quiet_(options.quiet) {
     if (!options.system.empty()) messages_.push_back({"system", options.system});
   }
@@ -90,7 +90,7 @@ class Chat {
   std::vector<ChatMessage> messages_;
 };
 
-void generate(const Generator& generator, const Options& options) {
+void generate(const Generator& generator, const GenerateArguments& options) {
   if (options.chats) {
     Chat chat(generator, options);
     return options.chat == "-" ? chat.answer_lines() : chat.answer(options.chat);
@@ -100,7 +100,7 @@ void generate(const Generator& generator, const Options& options) {
   if (!options.quiet) print(report);
 }
 
-int run(const Options& options) {
+int run_generate(const GenerateArguments& options) {
   GenerateOptions how = generate_options(options.generate, OptionSpelling::dashes);
   note_precision(options.load);
   Model model = Model::load(options.model, options.load);
@@ -119,7 +119,7 @@ int run(const Options& options) {
 }  // namespace
 
 void add_generate(Parser& parser) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<GenerateArguments>();
   Command command = parser.add(
       "generate", "Write text with a language model, as it comes",
       "  ondine generate model.onnx --tokenizer tokenizer.json --prompt 'In the beginning'\n"
@@ -147,7 +147,7 @@ void add_generate(Parser& parser) {
   command.runs([options, prompt, chat] {
     options->chats = chat.given();
     if (!prompt.given() && !chat.given()) throw WrongUsage("--prompt or --chat is needed");
-    return run(*options);
+    return run_generate(*options);
   });
 }
 

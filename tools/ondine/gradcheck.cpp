@@ -12,7 +12,7 @@
 namespace ondine::cli {
 namespace {
 
-struct Options {
+struct GradcheckArguments {
   std::string model;
   std::int64_t dim_size = 3;
   std::vector<std::string> shapes;
@@ -26,7 +26,7 @@ const char* remark(const GradcheckResult& result) {
   return result.passed ? "  near a kink" : "  on a kink: try --perturb 0.01";
 }
 
-int run(const Options& options) {
+int run_gradcheck(const GradcheckArguments& options) {
   const GradientCheck check(options.model, options.check, options.load);
   const std::vector<PortInfo> inputs = check.inputs();
   const NamedValues feeds = synthetic_feeds(inputs, options.dim_size, options.check.seed + 1,
@@ -45,7 +45,7 @@ int run(const Options& options) {
 }  // namespace
 
 void add_gradcheck(Parser& parser) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<GradcheckArguments>();
   Command command = parser.add(
       "gradcheck", "Compare the derivatives of every trained variable with numeric ones",
       "  ondine gradcheck train.onnx\n  ondine gradcheck train.onnx --dim-size 2 --seed 7\n"
@@ -67,7 +67,7 @@ void add_gradcheck(Parser& parser) {
   add_operator_sets(command, options->load);
   command.runs([options] {
     options->check.widen = !options->as_is;
-    return run(*options);
+    return run_gradcheck(*options);
   });
 }
 

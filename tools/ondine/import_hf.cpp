@@ -10,13 +10,13 @@
 namespace ondine::cli {
 namespace {
 
-struct Options {
+struct ImportHfArguments {
   std::string folder;
   std::string output;
   OptionValues import;  // of the table
 };
 
-int run(const Options& options) {
+int run_import_hf(const ImportHfArguments& options) {
   const ImportHuggingFaceReport report = import_hugging_face(
       options.folder, options.output, import_options(options.import, OptionSpelling::dashes));
   for (const std::string& note : report.notes) std::cerr << "note: " << printable(note) << '\n';
@@ -33,7 +33,7 @@ int run(const Options& options) {
 }  // namespace
 
 void add_import_hf(Parser& parser) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ImportHfArguments>();
   Command command =
       parser.add("import-hf", "Turn a folder of Hugging Face into a model",
                  "  ondine import-hf SmolLM2-135M -o net.onnx\n"
@@ -45,7 +45,7 @@ void add_import_hf(Parser& parser) {
       .required();
   command.option("-o,--output", &options->output, "Inference model to write").required();
   command.table(OptionGroup::import_, options->import);
-  command.runs([options] { return run(*options); });
+  command.runs([options] { return run_import_hf(*options); });
 }
 
 }  // namespace ondine::cli

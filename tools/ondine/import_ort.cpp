@@ -10,7 +10,7 @@
 namespace ondine::cli {
 namespace {
 
-struct Options {
+struct ImportOrtArguments {
   std::string folder;
   std::string output;
   std::string checkpoint;
@@ -18,13 +18,7 @@ struct Options {
   LoadOptions load;
 };
 
-void print_names(const char* label, const std::vector<std::string>& names) {
-  std::cout << "  " << label;
-  for (const std::string& name : names) std::cout << "  " << printable(name);
-  std::cout << '\n';
-}
-
-int run(Options& options) {
+int run_import_ort(ImportOrtArguments& options) {
   options.import.checkpoint = options.checkpoint;
   const ImportOrtReport report =
       import_ort(options.folder, options.output, options.import, options.load);
@@ -44,7 +38,7 @@ int run(Options& options) {
 }  // namespace
 
 void add_import_ort(Parser& parser) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ImportOrtArguments>();
   Command command = parser.add(
       "import-ort", "Turn artifacts of onnxruntime-training into a training model",
       "  ondine import-ort artifacts -o train.onnx\n"
@@ -60,7 +54,7 @@ void add_import_ort(Parser& parser) {
   command.option("--label", &options->import.labels, "Input that only the loss reads").one_each();
   add_external_data(command, options->import.external_data_from);
   add_operator_sets(command, options->load);
-  command.runs([options] { return run(*options); });
+  command.runs([options] { return run_import_ort(*options); });
 }
 
 }  // namespace ondine::cli

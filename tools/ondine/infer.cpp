@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct InferArguments {
   std::string model;
   std::vector<std::string> inputs;
   std::string checkpoint;
@@ -78,7 +78,7 @@ void save(const NamedValue& output, const fs::path& base) {
   save_value(base.string() + ".pb", output);
 }
 
-void sample(const Model& model, const Options& options) {
+void sample(const Model& model, const InferArguments& options) {
   if (!options.inputs.empty() || !options.on_data.data.data.empty()) {
     throw WrongUsage("infer takes --input, --data or --prompt");
   }
@@ -92,7 +92,7 @@ void sample(const Model& model, const Options& options) {
   replace_file(options.folder, [&](std::ostream& out) { out << text; });
 }
 
-int run(const Options& options) {
+int run_infer(const InferArguments& options) {
   Model model = Model::load(options.model, options.load);
   const std::size_t warned = print_warnings(model);
   if (!options.checkpoint.empty()) take_checkpoint(model, options.checkpoint);
@@ -143,7 +143,7 @@ int run(const Options& options) {
 }  // namespace
 
 void add_infer(Parser& parser) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<InferArguments>();
   Command command =
       parser.add("infer", "Run a model on inputs from files (.npy, .pb, IDX), images or a data set",
                  "  ondine infer model.onnx --input image=x.npy\n"
@@ -187,7 +187,7 @@ void add_infer(Parser& parser) {
   add_threads(command, options->load);
   add_deadline(command, options->load);
   add_operator_sets(command, options->load);
-  command.runs([options] { return run(*options); });
+  command.runs([options] { return run_infer(*options); });
 }
 
 }  // namespace ondine::cli

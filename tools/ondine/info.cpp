@@ -146,7 +146,7 @@ json to_json(const LayerReport& report) {
   return result;
 }
 
-struct Options {
+struct InfoArguments {
   std::vector<std::string> models;
   bool as_json = false;
   bool operators = false;
@@ -162,7 +162,7 @@ std::vector<PortInfo> all_inputs(const Model& model, std::size_t algorithm) {
   return model.algorithm_count() > 0 ? model.algorithm(algorithm).inputs : model.inputs();
 }
 
-void print_layers(const Model& model, const Options& options) {
+void print_layers(const Model& model, const InfoArguments& options) {
   const std::vector<PortInfo> inputs = all_inputs(model, options.algorithm);
   LayerRequest request;
   request.algorithm = options.algorithm;
@@ -179,7 +179,7 @@ void print_layers(const Model& model, const Options& options) {
 }
 
 // The file for the CMake option ONDINE_OPERATORS.
-void print_operators(const Options& options) {
+void print_operators(const InfoArguments& options) {
   std::map<std::string, std::string> uses;
   for (const std::string& model : options.models) {
     for (const OperatorUse& use : operators_of(model, options.load)) {
@@ -195,7 +195,7 @@ void print_operators(const Options& options) {
 }  // namespace
 
 void add_info(Parser& parser) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<InfoArguments>();
   Command command = parser.add(
       "info", "Print inputs, outputs, algorithms and state of a model, or an operator set",
       "  ondine info model.onnx\n  ondine info model.onnx --json\n"

@@ -10,7 +10,7 @@
 namespace ondine::cli {
 namespace {
 
-struct Options {
+struct LowerArguments {
   std::string model;
   std::string output;
   std::uint64_t algorithm = 0;
@@ -20,14 +20,7 @@ struct Options {
   LoadOptions load;
 };
 
-void print_names(const char* label, const std::vector<std::string>& names) {
-  if (names.empty()) return;
-  std::cout << "  " << label;
-  for (const std::string& name : names) std::cout << "  " << printable(name);
-  std::cout << '\n';
-}
-
-int run(const Options& options) {
+int run_lower(const LowerArguments& options) {
   LowerOptions how;
   how.algorithm = options.algorithm;
   how.initialization = options.initialization;
@@ -48,7 +41,7 @@ int run(const Options& options) {
 }  // namespace
 
 void add_lower(Parser& parser) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<LowerArguments>();
   Command command =
       parser.add("lower", "Write a training step as an inference model of standard operators",
                  "  ondine lower train.onnx -o step.onnx\n"
@@ -67,7 +60,7 @@ void add_lower(Parser& parser) {
                  "Version of ai.onnx (default: the model's, at least 18)");
   add_external_data(command, options->external);
   add_operator_sets(command, options->load);
-  command.runs([options] { return run(*options); });
+  command.runs([options] { return run_lower(*options); });
 }
 
 }  // namespace ondine::cli

@@ -13,8 +13,6 @@
 
 namespace {
 
-constexpr int failed = 1;
-
 struct CommandEntry {
   std::string_view name;
   void (*add)(ondine::cli::Parser&);
@@ -68,12 +66,12 @@ extern "C" __attribute__((visibility("default"))) int ondine_command_line(int ar
 #else
 int main(int argc, char** argv) {
 #endif
-  if (!ondine::cli::open_missing_descriptors()) return failed;
+  if (!ondine::cli::open_missing_descriptors()) return ondine::cli::failed;
   ondine::cli::StandardStreams streams;
   try {
     return streams.finish(run(argc, argv));
   } catch (const std::exception& error) {
     std::cerr << "ondine: " << error.what() << '\n';
   }
-  return streams.finish(failed);
+  return streams.finish(ondine::cli::failed);
 }

@@ -13,7 +13,7 @@
 namespace ondine::cli {
 namespace {
 
-struct Options {
+struct NewArguments {
   std::string kind;
   std::string output;
   DataOptions data;
@@ -21,7 +21,7 @@ struct Options {
   OptionValues network;  // of the table, but for those of data
 };
 
-int run(const Options& options) {
+int run_new(const NewArguments& options) {
   if (options.data.data.empty()) throw WrongUsage("new needs --data, which sizes the network");
   const NetworkKind kind = network_kind_from_name(options.kind);
   const DatasetOptions reading = plain_dataset_options(options.data);
@@ -44,7 +44,7 @@ int run(const Options& options) {
 }  // namespace
 
 void add_new(Parser& parser) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<NewArguments>();
   Command command =
       parser.add("new", "Write a small standard network, sized by data, with initial weights",
                  "  ondine new cnn --data photos/ -o net.onnx\n"
@@ -54,7 +54,7 @@ void add_new(Parser& parser) {
   command.table(OptionGroup::network, options->network, {"targets", "seed"});
   command.option("-o,--output", &options->output, "Inference model to write").required();
   add_deadline(command, options->load);
-  command.runs([options] { return run(*options); });
+  command.runs([options] { return run_new(*options); });
 }
 
 }  // namespace ondine::cli

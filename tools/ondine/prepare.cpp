@@ -13,7 +13,7 @@
 namespace ondine::cli {
 namespace {
 
-struct Options {
+struct PrepareArguments {
   std::string input;
   std::string output;
   OptionValues values;
@@ -22,7 +22,7 @@ struct Options {
   LoadOptions load;
 };
 
-int run(Options& options) {
+int run_prepare(PrepareArguments& options) {
   const TableOptions table = table_options(options.table, OptionSpelling::dashes);
   std::optional<TablePlan> plan =
       use_training_rows(options.rows, options.input, table, options.values);
@@ -43,7 +43,7 @@ int run(Options& options) {
 }  // namespace
 
 void add_prepare(Parser& parser) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<PrepareArguments>();
   Command command =
       parser.add("prepare", "Turn an inference model into a training model",
                  "  ondine prepare cnn.onnx -o train.onnx --loss softmax-cross-entropy "
@@ -67,7 +67,7 @@ void add_prepare(Parser& parser) {
   add_deadline(command, options->load);
   add_operator_sets(command, options->load);
   command.takes_job_file("prepare");
-  command.runs([options] { return run(*options); });
+  command.runs([options] { return run_prepare(*options); });
 }
 
 }  // namespace ondine::cli

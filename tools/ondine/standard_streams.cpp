@@ -14,8 +14,6 @@
 namespace ondine::cli {
 namespace {
 
-constexpr int failed = 1;
-
 // Bytes at the end of `text` that may be the beginning of a character.
 std::size_t begun_at_end(std::string_view text) {
   for (std::size_t n = 1; n <= std::min<std::size_t>(3, text.size()); ++n) {

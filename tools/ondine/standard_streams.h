@@ -6,6 +6,9 @@
 
 namespace ondine::cli {
 
+// The exit status of a program that failed.
+inline constexpr int failed = 1;
+
 // Opens those of the descriptors 0 to 2 that are missing on /dev/null: the next file that the
 // program opens would take their place, and get what is printed. False where that fails.
 bool open_missing_descriptors() noexcept;

@@ -6,12 +6,12 @@
 namespace ondine::trainer {
 namespace {
 
-constexpr double most_deviation = 5;
+constexpr double most_input_deviation = 5;
 constexpr double least_deviation = 0.02;
 constexpr double most_mean = 3;
 
 bool is_usual(const Moments& of) {
-  return std::abs(of.mean) <= most_mean && of.deviation <= most_deviation &&
+  return std::abs(of.mean) <= most_mean && of.deviation <= most_input_deviation &&
          of.deviation >= least_deviation;
 }
 

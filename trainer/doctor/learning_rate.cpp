@@ -32,17 +32,18 @@ std::optional<double> rate_of(const Examination& on) {
 
 using graph::NodeDef;
 
-enum class Kind { adaptive, other, unknown };
+enum class OptimizerKind { adaptive, other, unknown };
 
-Kind kind_of(const NodeDef& node) {
+OptimizerKind kind_of(const NodeDef& node) {
   const bool is_contrib = node.domain == "com.microsoft";
   if (is_contrib && graph::one_of(node.op, {"AdamOptimizer", "AdamWOptimizer", "LambOptimizer"})) {
-    return Kind::adaptive;
+    return OptimizerKind::adaptive;
   }
-  if (is_contrib && node.op == "SGDOptimizer") return Kind::other;
-  if (node.domain != graph::training_domain) return Kind::unknown;
-  if (node.op == "Adam") return Kind::adaptive;
-  return graph::one_of(node.op, {"Adagrad", "Momentum"}) ? Kind::other : Kind::unknown;
+  if (is_contrib && node.op == "SGDOptimizer") return OptimizerKind::other;
+  if (node.domain != graph::training_domain) return OptimizerKind::unknown;
+  if (node.op == "Adam") return OptimizerKind::adaptive;
+  return graph::one_of(node.op, {"Adagrad", "Momentum"}) ? OptimizerKind::other
+                                                         : OptimizerKind::unknown;
 }
 
 // Whether elements of states of the optimizer go into a root, as second moments do, or signs of
@@ -74,9 +75,9 @@ bool is_adaptive(const Model& model) {
   for (const graph::TrainingInfoDef& info : def.training) {
     if (!info.algorithm) continue;
     for (const NodeDef& node : info.algorithm->nodes) {
-      const Kind kind = kind_of(node);
-      if (kind == Kind::adaptive) return true;
-      is_known = is_known || kind == Kind::other;
+      const OptimizerKind kind = kind_of(node);
+      if (kind == OptimizerKind::adaptive) return true;
+      is_known = is_known || kind == OptimizerKind::other;
     }
   }
   return !is_known && std::ranges::any_of(def.training, [&](const graph::TrainingInfoDef& info) {

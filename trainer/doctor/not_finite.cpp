@@ -8,19 +8,19 @@
 namespace ondine::trainer {
 namespace {
 
-enum class Kind { finite, infinite, nan };
+enum class NumberKind { finite, infinite, nan };
 
-Kind kind_of(const Tensor& tensor) {
+NumberKind kind_of(const Tensor& tensor) {
   const auto values = to_doubles(tensor);
-  Kind kind = Kind::finite;
+  NumberKind kind = NumberKind::finite;
   for (const double value : values.value_or(std::vector<double>())) {
-    if (std::isnan(value)) return Kind::nan;
-    if (std::isinf(value)) kind = Kind::infinite;
+    if (std::isnan(value)) return NumberKind::nan;
+    if (std::isinf(value)) kind = NumberKind::infinite;
   }
   return kind;
 }
 
-const char* name_of(Kind kind) { return kind == Kind::nan ? "NaN" : "an infinity"; }
+const char* name_of(NumberKind kind) { return kind == NumberKind::nan ? "NaN" : "an infinity"; }
 
 constexpr const char* overflow_remedy =
     "In float16 it overflows: a dynamic loss scale halves until it is finite, and such steps "
@@ -31,14 +31,14 @@ constexpr const char* overflow_remedy =
 bool result_is_finite(const Examination& on) {
   return std::ranges::all_of(on.losses, [](double loss) { return std::isfinite(loss); }) &&
          std::ranges::all_of(on.trained, [](const TrainedParameter& one) {
-           return kind_of(one.gradient) == Kind::finite;
+           return kind_of(one.gradient) == NumberKind::finite;
          });
 }
 
 }  // namespace
 
 void find_not_finite(const Examination& on, Findings& findings) {
-  const Kind least = result_is_finite(on) ? Kind::nan : Kind::infinite;
+  const NumberKind least = result_is_finite(on) ? NumberKind::nan : NumberKind::infinite;
   for (const auto& [name, value] : on.feeds) {
     if (!value.is_tensor() || kind_of(value.tensor()) < least) continue;
     findings.push_back({"not-finite",
@@ -47,7 +47,7 @@ void find_not_finite(const Examination& on, Findings& findings) {
     return;
   }
   for (const TrainedParameter& one : on.trained) {
-    if (kind_of(one.value) == Kind::finite) continue;
+    if (kind_of(one.value) == NumberKind::finite) continue;
     findings.push_back(
         {"not-finite",
          cat("parameter ", quoted(one.name), " contains ", name_of(kind_of(one.value))),
@@ -66,7 +66,7 @@ void find_not_finite(const Examination& on, Findings& findings) {
     }
   }
   for (const TrainedParameter& one : on.trained) {
-    if (kind_of(one.gradient) == Kind::finite) continue;
+    if (kind_of(one.gradient) == NumberKind::finite) continue;
     const bool is_scaled = one.gradient.dtype() == DType::float16;
     findings.push_back({"not-finite",
                         cat("the gradient of ", quoted(one.name), " contains ",

@@ -8,7 +8,7 @@
 namespace ondine::trainer {
 namespace {
 
-constexpr double most_deviation = 10;
+constexpr double most_weight_deviation = 10;
 
 }  // namespace
 
@@ -22,7 +22,7 @@ void find_weight_scales(const Examination& on, Findings& findings) {
     if (on.resting.contains(one.name)) continue;
     // Of terms, factors and what is subtracted, the data says what is usual.
     if (!graph::multiplies_data(on.def, functions, {one.name, one.value, {}, {}})) continue;
-    if (moments->deviation > most_deviation) {
+    if (moments->deviation > most_weight_deviation) {
       findings.push_back(
           {"weight-scale",
            cat("the elements of ", quoted(one.name), " have a standard deviation of ",

@@ -73,11 +73,32 @@ class Adapter {
     }
     prepare_.head = std::move(head);
     adapted_.has_new_head = true;
-    try_prepare();
+    prepare_with_head();
     if (fits()) return;
     fail(ErrorCode::mismatch, "no head fits: the network gives ", label_text(), " and the targets ",
          quoted(target_->column), " are ", describe(*target_),
          target_->is_dense() ? " for each position" : " for each row");
+  }
+
+  // A network that ends with features has no last layer to replace: the head reads its output.
+  void prepare_with_head() {
+    try {
+      try_prepare();
+    } catch (const Error& error) {
+      const std::optional<std::string> features = features_output();
+      if (error.code() != ErrorCode::mismatch || !features) throw;
+      prepare_.head->cut = *features;
+      try_prepare();
+    }
+  }
+
+  // The first output of floating point that has a row for each target.
+  std::optional<std::string> features_output() {
+    for (const PortInfo& output : opened_->model().outputs()) {
+      const bool fits_rank = output.dims && (target_->is_dense() || output.dims->size() == 2);
+      if (is_differentiable(output.dtype) && fits_rank) return output.name;
+    }
+    return {};
   }
 
   void choose_head() {
@@ -103,9 +124,10 @@ class Adapter {
     }
     prepare_.loss = options_->loss.value_or(loss_for(target_->kind));
     put_head();
-    adapted_.head =
-        cat("a new head for ", describe(*target_), " reads ", quoted(adapted_.report.cut),
-            "; the one with ", text_of(outputs), " outputs is removed");
+    adapted_.head = cat(
+        "a new head for ", describe(*target_), " reads ", quoted(adapted_.report.cut),
+        prepare_.head->cut.empty() ? cat("; the one with ", text_of(outputs), " outputs is removed")
+                                   : std::string(", an output of the network"));
   }
 
   // Untrained layers would first have to learn the size of the numbers. False where no head can be

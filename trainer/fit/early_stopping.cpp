@@ -9,8 +9,6 @@
 namespace ondine::fit {
 namespace {
 
-constexpr std::string_view validation_prefix = "val_";
-
 bool is_larger_better(const EarlyStopping& options) {
   if (options.maximize) return *options.maximize;
   std::string_view name = options.metric;

@@ -1,9 +1,14 @@
 // Early stopping: which epoch was best, and its state.
 #pragma once
 
+#include <string_view>
+
 #include "trainer/fit/run_state.h"
 
 namespace ondine::fit {
+
+// Of the names of metrics of validation rows.
+inline constexpr std::string_view validation_prefix = "val_";
 
 class BestEpoch {
  public:

@@ -4,11 +4,10 @@
 #include <cmath>
 
 #include "core/message.h"
+#include "trainer/fit/early_stopping.h"
 
 namespace ondine::fit {
 namespace {
-
-constexpr std::string_view validation_prefix = "val_";
 
 FoldReport train_fold(const Session& session, const Dataset& training, const Dataset& fold,
                       std::uint64_t number, FitReport& report) {

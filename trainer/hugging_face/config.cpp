@@ -12,7 +12,7 @@ namespace {
 using graph::JsonValue;
 using Kind = JsonValue::Kind;
 
-constexpr std::uint64_t most_bytes = std::uint64_t{16} << 20;
+constexpr std::uint64_t most_config_bytes = std::uint64_t{16} << 20;
 
 }  // namespace
 
@@ -117,7 +117,7 @@ void Config::require_text(std::string_view name, std::string_view known) const {
 Config read_config(const std::filesystem::path& file, const std::string& name) {
   return with_context(
       [&] {
-        JsonValue value = graph::parse_json(read_text(file, most_bytes));
+        JsonValue value = graph::parse_json(read_text(file, most_config_bytes));
         if (value.kind != Kind::object) fail(ErrorCode::corrupt, "is no JSON object");
         return Config(std::move(value), {});
       },

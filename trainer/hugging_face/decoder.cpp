@@ -140,18 +140,18 @@ class Decoder {
   std::vector<Rotation> rotations_;
 };
 
-void write(Network& network, const Config& config, const WriteOptions& options) {
+void write_decoder(Network& network, const Config& config, const WriteOptions& options) {
   const DecoderTraits traits = read_decoder_traits(options.architecture, config, *options.limits);
   Decoder(network, traits, options.cache).write();
 }
 
-bool is_left_out(const Config&, std::string_view tensor) {
+bool is_left_out_of_decoder(const Config&, std::string_view tensor) {
   // A head that is tied to the table is that, whatever the file says of it.
   return tensor.ends_with("rotary_emb.inv_freq") || tensor == "lm_head.weight";
 }
 
 }  // namespace
 
-const Family rotary_decoders{is_decoder_architecture, true, write, is_left_out};
+const Family rotary_decoders{is_decoder_architecture, true, write_decoder, is_left_out_of_decoder};
 
 }  // namespace ondine::hugging_face

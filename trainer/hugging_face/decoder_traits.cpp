@@ -12,21 +12,21 @@
 namespace ondine::hugging_face {
 namespace {
 
-enum class Family : std::uint8_t { llama, mistral, qwen2, qwen3, phi3, gemma2, gemma3 };
+enum class DecoderFamily : std::uint8_t { llama, mistral, qwen2, qwen3, phi3, gemma2, gemma3 };
 
 struct Architecture {
   std::string_view name;
-  Family family;
+  DecoderFamily family;
 };
 
 constexpr std::array<Architecture, 7> architectures{{
-    {"LlamaForCausalLM", Family::llama},
-    {"MistralForCausalLM", Family::mistral},
-    {"Qwen2ForCausalLM", Family::qwen2},
-    {"Qwen3ForCausalLM", Family::qwen3},
-    {"Phi3ForCausalLM", Family::phi3},
-    {"Gemma2ForCausalLM", Family::gemma2},
-    {"Gemma3ForCausalLM", Family::gemma3},
+    {"LlamaForCausalLM", DecoderFamily::llama},
+    {"MistralForCausalLM", DecoderFamily::mistral},
+    {"Qwen2ForCausalLM", DecoderFamily::qwen2},
+    {"Qwen3ForCausalLM", DecoderFamily::qwen3},
+    {"Phi3ForCausalLM", DecoderFamily::phi3},
+    {"Gemma2ForCausalLM", DecoderFamily::gemma2},
+    {"Gemma3ForCausalLM", DecoderFamily::gemma3},
 }};
 
 constexpr std::string_view full = "full_attention";
@@ -35,18 +35,20 @@ constexpr std::string_view sliding = "sliding_attention";
 constexpr std::int64_t most_window = std::int64_t{1} << 40;
 constexpr std::int64_t nodes_of_a_layer = 64;
 
-bool is_gemma(Family family) { return family == Family::gemma2 || family == Family::gemma3; }
+bool is_gemma(DecoderFamily family) {
+  return family == DecoderFamily::gemma2 || family == DecoderFamily::gemma3;
+}
 
 // What config.json leaves away where it is the family's default.
-std::optional<std::int64_t> default_window(Family family) {
-  if (family == Family::phi3 || family == Family::llama) return {};
+std::optional<std::int64_t> default_window(DecoderFamily family) {
+  if (family == DecoderFamily::phi3 || family == DecoderFamily::llama) return {};
   return 4096;
 }
 
-std::optional<std::int64_t> window_of(Family family, const Config& config) {
-  const bool may_slide =
-      family != Family::llama && ((family != Family::qwen2 && family != Family::qwen3) ||
-                                  config.flag_or("use_sliding_window", false));
+std::optional<std::int64_t> window_of(DecoderFamily family, const Config& config) {
+  const bool may_slide = family != DecoderFamily::llama &&
+                         ((family != DecoderFamily::qwen2 && family != DecoderFamily::qwen3) ||
+                          config.flag_or("use_sliding_window", false));
   if (!may_slide) return {};
   if (!config.mentions("sliding_window")) return default_window(family);
   if (!config.has("sliding_window")) return {};
@@ -54,14 +56,14 @@ std::optional<std::int64_t> window_of(Family family, const Config& config) {
 }
 
 // Whether a layer's attention slides, where config.json does not list the kinds.
-bool slides(Family family, const Config& config, std::int64_t layer) {
+bool slides(DecoderFamily family, const Config& config, std::int64_t layer) {
   switch (family) {
-    case Family::gemma2:
+    case DecoderFamily::gemma2:
       return layer % 2 == 0;
-    case Family::gemma3:
+    case DecoderFamily::gemma3:
       return (layer + 1) % config.count_or("sliding_window_pattern", most_window, 6) != 0;
-    case Family::qwen2:
-    case Family::qwen3:
+    case DecoderFamily::qwen2:
+    case DecoderFamily::qwen3:
       return layer >= config.integer("max_window_layers").value_or(28);
     default:
       return true;
@@ -69,12 +71,12 @@ bool slides(Family family, const Config& config, std::int64_t layer) {
 }
 
 // Llama, Mistral and Phi-3 do not read layer_types.
-bool reads_layer_types(Family family) {
-  return is_gemma(family) || family == Family::qwen2 || family == Family::qwen3;
+bool reads_layer_types(DecoderFamily family) {
+  return is_gemma(family) || family == DecoderFamily::qwen2 || family == DecoderFamily::qwen3;
 }
 
-std::vector<std::string> kinds_of_layers(Family family, const Config& config, std::int64_t layers,
-                                         bool has_window) {
+std::vector<std::string> kinds_of_layers(DecoderFamily family, const Config& config,
+                                         std::int64_t layers, bool has_window) {
   std::vector<std::string> kinds;
   if (reads_layer_types(family)) kinds = config.texts("layer_types");
   if (!kinds.empty() && std::ssize(kinds) != layers) {
@@ -93,9 +95,10 @@ std::vector<std::string> kinds_of_layers(Family family, const Config& config, st
   return kinds;
 }
 
-void read_layers(Family family, const Config& config, std::int64_t layers, DecoderTraits& traits) {
+void read_layers(DecoderFamily family, const Config& config, std::int64_t layers,
+                 DecoderTraits& traits) {
   const std::optional<std::int64_t> window = window_of(family, config);
-  const bool has_two_rotations = family == Family::gemma3;
+  const bool has_two_rotations = family == DecoderFamily::gemma3;
   const std::string first(full);
   if (has_two_rotations) {
     for (const std::string_view kind : {full, sliding}) {
@@ -112,7 +115,7 @@ void read_layers(Family family, const Config& config, std::int64_t layers, Decod
   }
 }
 
-void read_sizes(Family family, const Config& config, DecoderTraits& traits) {
+void read_sizes(DecoderFamily family, const Config& config, DecoderTraits& traits) {
   traits.vocabulary = config.count("vocab_size", most_vocabulary);
   traits.width = config.count("hidden_size", most_width);
   traits.inner_width = config.count("intermediate_size", most_width);
@@ -122,11 +125,11 @@ void read_sizes(Family family, const Config& config, DecoderTraits& traits) {
     fail(ErrorCode::mismatch, config.member("num_attention_heads"), " is ", traits.heads,
          ", no multiple of num_key_value_heads, ", traits.kv_heads);
   }
-  if (config.has("head_dim") && family != Family::phi3) {
+  if (config.has("head_dim") && family != DecoderFamily::phi3) {
     traits.head_size = config.count("head_dim", most_width);
   } else if (is_gemma(family)) {
     traits.head_size = 256;
-  } else if (family == Family::qwen3) {
+  } else if (family == DecoderFamily::qwen3) {
     traits.head_size = 128;
   } else if (traits.width % traits.heads == 0) {
     traits.head_size = traits.width / traits.heads;
@@ -138,7 +141,7 @@ void read_sizes(Family family, const Config& config, DecoderTraits& traits) {
   if (const std::optional<Config> rotary = config.object("rope_parameters")) {
     part = rotary->positive_or("partial_rotary_factor", part);
   }
-  if (family != Family::phi3 && part != 1) {
+  if (family != DecoderFamily::phi3 && part != 1) {
     fail(ErrorCode::unsupported, config.member("partial_rotary_factor"), " is not supported here");
   }
   traits.rotary_size =
@@ -149,10 +152,10 @@ void read_sizes(Family family, const Config& config, DecoderTraits& traits) {
   }
 }
 
-void read_gemma(Family family, const Config& config, DecoderTraits& traits) {
+void read_gemma(DecoderFamily family, const Config& config, DecoderTraits& traits) {
   config.require_absent("use_bidirectional_attention");
   traits.norms_add_one = traits.has_outer_norms = true;
-  traits.has_head_norms = family == Family::gemma3;
+  traits.has_head_norms = family == DecoderFamily::gemma3;
   traits.embedding_scale = std::sqrt(static_cast<double>(traits.width));
   const double scalar = config.positive_or("query_pre_attn_scalar", 256);
   traits.attention_scale = 1 / std::sqrt(scalar);
@@ -160,17 +163,18 @@ void read_gemma(Family family, const Config& config, DecoderTraits& traits) {
     if (config.has(name)) return config.positive(name);
     return config.mentions(name) ? 0 : absent;
   };
-  const bool has_caps = family == Family::gemma2;
+  const bool has_caps = family == DecoderFamily::gemma2;
   traits.attention_softcap = cap("attn_logit_softcapping", has_caps ? 50 : 0);
   traits.score_softcap = cap("final_logit_softcapping", has_caps ? 30 : 0);
 }
 
-void read_biases(Family family, const Config& config, DecoderTraits& traits) {
-  const bool reads_bias = family == Family::llama || family == Family::qwen3 || is_gemma(family);
-  if (!reads_bias && family != Family::qwen2) config.require_absent("attention_bias");
+void read_biases(DecoderFamily family, const Config& config, DecoderTraits& traits) {
+  const bool reads_bias =
+      family == DecoderFamily::llama || family == DecoderFamily::qwen3 || is_gemma(family);
+  if (!reads_bias && family != DecoderFamily::qwen2) config.require_absent("attention_bias");
   traits.qkv_bias = traits.output_bias = reads_bias && config.flag_or("attention_bias", false);
-  if (family == Family::qwen2) traits.qkv_bias = true;
-  if (family == Family::llama) {
+  if (family == DecoderFamily::qwen2) traits.qkv_bias = true;
+  if (family == DecoderFamily::llama) {
     traits.feed_forward_bias = config.flag_or("mlp_bias", false);
   } else {
     config.require_absent("mlp_bias");
@@ -190,19 +194,20 @@ std::int64_t most_layers(const Limits& limits) {
 
 DecoderTraits read_decoder_traits(const std::string& architecture, const Config& config,
                                   const Limits& limits) {
-  const Family family = std::ranges::find(architectures, architecture, &Architecture::name)->family;
+  const DecoderFamily family =
+      std::ranges::find(architectures, architecture, &Architecture::name)->family;
   DecoderTraits traits;
   const std::int64_t layers = config.count("num_hidden_layers", most_layers(limits));
   read_sizes(family, config, traits);
-  traits.epsilon = config.positive_or("rms_norm_eps", family == Family::phi3 ? 1e-5 : 1e-6);
+  traits.epsilon = config.positive_or("rms_norm_eps", family == DecoderFamily::phi3 ? 1e-5 : 1e-6);
   traits.attention_scale = 1 / std::sqrt(static_cast<double>(traits.head_size));
   traits.activation_member = is_gemma(family) ? "hidden_activation" : "hidden_act";
   traits.activation =
       config.text_or(traits.activation_member, is_gemma(family) ? "gelu_pytorch_tanh" : "silu");
   traits.activation_member = config.member(traits.activation_member);
   traits.is_tied = config.flag_or("tie_word_embeddings", is_gemma(family));
-  traits.is_fused = family == Family::phi3;
-  traits.has_head_norms = family == Family::qwen3;
+  traits.is_fused = family == DecoderFamily::phi3;
+  traits.has_head_norms = family == DecoderFamily::qwen3;
   if (is_gemma(family)) read_gemma(family, config, traits);
   read_biases(family, config, traits);
   read_layers(family, config, layers, traits);

@@ -12,18 +12,17 @@ namespace ondine::hugging_face {
 Encoder::Encoder(Network& network, const EncoderTraits& traits, std::string prefix, bool ids_only)
     : n_(network), t_(traits), prefix_(std::move(prefix)) {
   ids_ = n_.input("input_ids", DType::int64, {"batch", "sequence"});
-  std::string real;
   if (ids_only) {
-    real = n_.node("Not", {n_.node("Equal", {ids_, n_.integer(t_.padding)})});
+    real_ = n_.node("Not", {n_.node("Equal", {ids_, n_.integer(t_.padding)})});
   } else {
     const std::string given = n_.input("attention_mask", DType::int64, {"batch", "sequence"});
-    real = n_.node("Cast", {given}, {{"to", static_cast<std::int64_t>(DType::boolean)}});
+    real_ = n_.node("Cast", {given}, {{"to", static_cast<std::int64_t>(DType::boolean)}});
     // Of a single type there is nothing to say.
     if (t_.types > 1) types_ = n_.input("token_type_ids", DType::int64, {"batch", "sequence"});
   }
   // As PyTorch's: a row without any token sees all of its padding alike instead of nothing.
   constexpr double hidden = std::numeric_limits<float>::lowest();
-  const std::string bias = n_.node("Where", {real, n_.number(0), n_.number(hidden)});
+  const std::string bias = n_.node("Where", {real_, n_.number(0), n_.number(hidden)});
   mask_ = n_.node("Unsqueeze", {bias, n_.integers({1, 2})});
 }
 

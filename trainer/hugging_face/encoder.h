@@ -23,6 +23,8 @@ class Encoder {
   std::string linear(const std::string& x, const std::string& module, std::int64_t to);
   std::string active(const std::string& x);
   std::string first_token(const std::string& x);
+  // Which tokens are no padding, [batch, sequence].
+  const std::string& real() const noexcept { return real_; }
 
  private:
   std::string positions();
@@ -32,7 +34,7 @@ class Encoder {
 
   Network& n_;
   const EncoderTraits& t_;
-  std::string prefix_, ids_, types_, mask_;
+  std::string prefix_, ids_, types_, real_, mask_;
 };
 
 }  // namespace ondine::hugging_face

@@ -10,19 +10,19 @@
 namespace ondine::hugging_face {
 namespace {
 
-enum class Kind : std::uint8_t { bert, roberta, distilbert };
+enum class EncoderKind : std::uint8_t { bert, roberta, distilbert };
 
-constexpr std::array<std::pair<std::string_view, Kind>, 4> kinds{{
-    {"Bert", Kind::bert},
-    {"Roberta", Kind::roberta},
-    {"XLMRoberta", Kind::roberta},
-    {"DistilBert", Kind::distilbert},
+constexpr std::array<std::pair<std::string_view, EncoderKind>, 4> kinds{{
+    {"Bert", EncoderKind::bert},
+    {"Roberta", EncoderKind::roberta},
+    {"XLMRoberta", EncoderKind::roberta},
+    {"DistilBert", EncoderKind::distilbert},
 }};
 constexpr std::array<std::string_view, 4> heads{"Model", "ForMaskedLM", "ForSequenceClassification",
                                                 "ForTokenClassification"};
 
 struct Parts {
-  Kind kind;
+  EncoderKind kind;
   std::string_view head;
 };
 
@@ -36,13 +36,13 @@ std::optional<Parts> parts_of(std::string_view architecture) {
   return {};
 }
 
-EncoderTraits read_traits(Kind kind, const Config& config, const Limits& limits) {
+EncoderTraits read_traits(EncoderKind kind, const Config& config, const Limits& limits) {
   switch (kind) {
-    case Kind::bert:
+    case EncoderKind::bert:
       return read_bert_traits(config, limits);
-    case Kind::roberta:
+    case EncoderKind::roberta:
       return read_roberta_traits(config, limits);
-    case Kind::distilbert:
+    case EncoderKind::distilbert:
       break;
   }
   return read_distilbert_traits(config, limits);
@@ -60,14 +60,14 @@ struct TokenHead {
   const char *inner, *norm, *scores, *bias;
 };
 
-TokenHead token_head(Kind kind) {
+TokenHead token_head(EncoderKind kind) {
   switch (kind) {
-    case Kind::bert:
+    case EncoderKind::bert:
       return {"cls.predictions.transform.dense", "cls.predictions.transform.LayerNorm",
               "cls.predictions.decoder", "cls.predictions.bias"};
-    case Kind::roberta:
+    case EncoderKind::roberta:
       return {"lm_head.dense", "lm_head.layer_norm", "lm_head.decoder", "lm_head.bias"};
-    case Kind::distilbert:
+    case EncoderKind::distilbert:
       break;
   }
   return {"vocab_transform", "vocab_layer_norm", "vocab_projector", "vocab_projector.bias"};
@@ -75,12 +75,13 @@ TokenHead token_head(Kind kind) {
 
 class Heads {
  public:
-  Heads(Network& network, const Config& config, Kind kind, const EncoderTraits& traits,
+  Heads(Network& network, const Config& config, EncoderKind kind, const EncoderTraits& traits,
         Encoder& encoder)
       : n_(network), config_(config), kind_(kind), t_(traits), encoder_(encoder) {}
 
-  void write_states() {
+  void write_states(const SentenceModules* sentence) {
     const std::string x = n_.named("Identity", {encoder_.write()}, "last_hidden_state");
+    if (sentence != nullptr) write_sentences(*sentence, x);
     n_.output(x, {"batch", "sequence", t_.width});
     // Folders of sentence embeddings may lack the pooler, which they do not use.
     if (!n_.weights().has("pooler.dense.weight")) return;
@@ -92,7 +93,7 @@ class Heads {
     const TokenHead head = token_head(kind_);
     const std::string inner = encoder_.linear(encoder_.write(), head.inner, t_.width);
     const std::string active =
-        kind_ == Kind::roberta ? n_.activation(inner, "gelu", {}) : encoder_.active(inner);
+        kind_ == EncoderKind::roberta ? n_.activation(inner, "gelu", {}) : encoder_.active(inner);
     const std::string y = encoder_.norm(active, head.norm);
     const std::string scores = t_.is_tied
                                    ? n_.tied_scores(y, encoder_.table())
@@ -107,7 +108,7 @@ class Heads {
     const std::int64_t labels = count_labels(config_);
     std::string x = encoder_.write();
     if (!of_tokens) x = summary(x);
-    const bool is_out = kind_ == Kind::roberta && !of_tokens;
+    const bool is_out = kind_ == EncoderKind::roberta && !of_tokens;
     const std::string module = is_out ? "classifier.out_proj" : "classifier";
     n_.named("Identity", {encoder_.linear(x, module, labels)}, "logits");
     if (of_tokens) return n_.output("logits", {"batch", "sequence", labels});
@@ -115,43 +116,52 @@ class Heads {
   }
 
  private:
+  void write_sentences(const SentenceModules& sentence, const std::string& states) {
+    if (sentence.width != 0 && sentence.width != t_.width) {
+      fail(ErrorCode::mismatch, "the pooling of modules.json reads ", sentence.width,
+           " features, the encoder gives ", t_.width);
+    }
+    n_.named("Identity", {pool_sentences(n_, sentence, states, encoder_.real())},
+             "sentence_embedding");
+    n_.output("sentence_embedding", {"batch", t_.width});
+  }
   std::string pooled(const std::string& x, const std::string& prefix) {
     return n_.node("Tanh",
                    {encoder_.linear(encoder_.first_token(x), prefix + "pooler.dense", t_.width)});
   }
   // What a row is classified by.
   std::string summary(const std::string& x) {
-    if (kind_ == Kind::bert) return pooled(x, t_.prefix);
+    if (kind_ == EncoderKind::bert) return pooled(x, t_.prefix);
     const std::string first = encoder_.first_token(x);
-    return kind_ == Kind::roberta
+    return kind_ == EncoderKind::roberta
                ? n_.node("Tanh", {encoder_.linear(first, "classifier.dense", t_.width)})
                : n_.node("Relu", {encoder_.linear(first, "pre_classifier", t_.width)});
   }
 
   Network& n_;
   const Config& config_;
-  Kind kind_;
+  EncoderKind kind_;
   const EncoderTraits& t_;
   Encoder& encoder_;
 };
 
-bool knows(const std::string& architecture) { return parts_of(architecture).has_value(); }
+bool knows_encoder(const std::string& architecture) { return parts_of(architecture).has_value(); }
 
-void write(Network& network, const Config& config, const WriteOptions& options) {
+void write_encoder(Network& network, const Config& config, const WriteOptions& options) {
   const Parts parts = *parts_of(options.architecture);
   const EncoderTraits traits = read_traits(parts.kind, config, *options.limits);
   const bool is_alone = parts.head == "Model";
   if (is_alone) network.weights().set_added_prefix(traits.prefix);
   Encoder encoder(network, traits, is_alone ? std::string() : traits.prefix, options.ids_only);
   Heads head(network, config, parts.kind, traits, encoder);
-  if (is_alone) return head.write_states();
+  if (is_alone) return head.write_states(options.sentence);
   if (parts.head == "ForMaskedLM") return head.write_token_scores();
   head.write_classes(parts.head == "ForTokenClassification");
 }
 
 // Heads that other architectures have: those of pre-training in the folder of an encoder, the
 // pooler in that of a masked language model. A tied head is the table.
-bool is_left_out(const Config&, std::string_view tensor) {
+bool is_left_out_of_encoder(const Config&, std::string_view tensor) {
   constexpr std::array<std::string_view, 5> begins{"cls.", "lm_head.", "vocab_transform.",
                                                    "vocab_layer_norm.", "vocab_projector."};
   return tensor.ends_with("embeddings.position_ids") ||
@@ -162,6 +172,6 @@ bool is_left_out(const Config&, std::string_view tensor) {
 
 }  // namespace
 
-const Family encoders{knows, false, write, is_left_out};
+const Family encoders{knows_encoder, false, write_encoder, is_left_out_of_encoder};
 
 }  // namespace ondine::hugging_face

@@ -9,6 +9,7 @@
 
 #include "trainer/hugging_face/config.h"
 #include "trainer/hugging_face/network.h"
+#include "trainer/hugging_face/sentence.h"
 
 namespace ondine::hugging_face {
 
@@ -17,6 +18,7 @@ struct WriteOptions {
   bool cache = false;
   bool ids_only = false;
   const Limits* limits = nullptr;
+  const SentenceModules* sentence = nullptr;
 };
 
 // A family of architectures: writes a network, and knows tensors that files have besides.

@@ -92,20 +92,20 @@ class Gpt2 {
   Sequence sequence_;
 };
 
-bool knows(const std::string& architecture) { return architecture == "GPT2LMHeadModel"; }
+bool knows_gpt2(const std::string& architecture) { return architecture == "GPT2LMHeadModel"; }
 
-void write(Network& network, const Config& config, const WriteOptions& options) {
+void write_gpt2(Network& network, const Config& config, const WriteOptions& options) {
   network.weights().set_prefix("transformer.");
   Gpt2(network, config, read_sizes(config, *options.limits), options.cache).write();
 }
 
-bool is_left_out(const Config&, std::string_view tensor) {
+bool is_left_out_of_gpt2(const Config&, std::string_view tensor) {
   return tensor.ends_with(".attn.bias") || tensor.ends_with(".attn.masked_bias") ||
          tensor == "lm_head.weight";
 }
 
 }  // namespace
 
-const Family gpt2{knows, true, write, is_left_out};
+const Family gpt2{knows_gpt2, true, write_gpt2, is_left_out_of_gpt2};
 
 }  // namespace ondine::hugging_face

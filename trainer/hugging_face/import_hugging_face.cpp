@@ -102,7 +102,15 @@ Imported read(const std::filesystem::path& folder, const ImportHuggingFaceOption
   require_plain(config);
   Weights weights(folder, limits);
   hugging_face::Network network(imported.model.def, weights);
-  family.write(network, config, {architecture, options.cache, options.ids_only, &limits});
+  const auto sentence =
+      family.is_decoder ? std::nullopt : hugging_face::read_sentence_modules(folder);
+  if (sentence && !architecture.ends_with("Model")) {
+    fail(ErrorCode::unsupported, "modules.json pools the states of the encoder, but a ",
+         architecture, " has a head in their place");
+  }
+  family.write(
+      network, config,
+      {architecture, options.cache, options.ids_only, &limits, sentence ? &*sentence : nullptr});
   weights.require_taken(
       [&](std::string_view tensor) { return family.is_left_out(config, tensor); });
   const bool classifies = architecture.ends_with("Classification");

@@ -16,7 +16,7 @@ namespace {
 constexpr const char* tokenizer_file = "tokenizer.json";
 constexpr const char* config_file = "tokenizer_config.json";
 constexpr const char* template_file = "chat_template.jinja";
-constexpr std::uint64_t most_bytes = std::uint64_t{64} << 20;
+constexpr std::uint64_t most_text_bytes = std::uint64_t{64} << 20;
 
 // Runs `read`; what is not understood becomes a note instead of an error.
 template <class Read>
@@ -60,7 +60,7 @@ void read_tokenizer(const std::filesystem::path& folder, const Config& config, b
     return;
   }
   try_reading(tokenizer_file, texts.notes, [&] {
-    std::string content = read_text(folder / tokenizer_file, most_bytes);
+    std::string content = read_text(folder / tokenizer_file, most_text_bytes);
     const TextEncoding encoding =
         TextEncoding::tokenizer_json(std::as_bytes(std::span(std::as_const(content))));
     texts.record.text.encoding = encoding.name();
@@ -73,7 +73,7 @@ void read_tokenizer(const std::filesystem::path& folder, const Config& config, b
 void read_template(const std::filesystem::path& folder, FolderTexts& texts) {
   const auto keep = [&](const char* file, auto make) {
     try_reading(file, texts.notes, [&] {
-      texts.record.text.chat_template = make(read_text(folder / file, most_bytes)).text();
+      texts.record.text.chat_template = make(read_text(folder / file, most_text_bytes)).text();
     });
   };
   if (std::filesystem::exists(folder / template_file)) {

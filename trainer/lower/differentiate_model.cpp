@@ -18,8 +18,6 @@ using namespace graph;  // NOLINT
 
 namespace {
 
-constexpr std::string_view training_domain = "ai.onnx.preview.training";
-
 bool is_input(const GraphDef& graph, const std::string& name) {
   return std::any_of(graph.inputs.begin(), graph.inputs.end(),
                      [&](const ValueDef& input) { return input.name == name; });

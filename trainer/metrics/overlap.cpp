@@ -7,14 +7,14 @@ namespace {
 enum class Measure : std::uint8_t { precision, recall, f1, iou };
 enum class Average : std::uint8_t { macro, micro, per_class };
 
-struct Counts {
+struct OverlapCounts {
   double hits = 0;       // labelled and predicted
   double labelled = 0;   // true positives and false negatives
   double predicted = 0;  // true positives and false positives
 };
 
 // Zero where nothing is labelled or predicted that the measure could be a part of.
-double measure(Measure kind, const Counts& counts) {
+double measure(Measure kind, const OverlapCounts& counts) {
   double numerator = counts.hits;
   double denominator = 0;
   switch (kind) {
@@ -78,7 +78,7 @@ class Overlap final : public Metric {
 
   void add_columns(const Batch& batch) {
     for (std::size_t i = 0; i < batch.labels.size(); ++i) {
-      Counts& counts = counts_[i % batch.columns];
+      OverlapCounts& counts = counts_[i % batch.columns];
       const bool labelled = batch.labels[i] != 0;
       const bool predicted = batch.prediction[i] != 0;
       const double weight = batch.weight(i / batch.columns);
@@ -89,8 +89,8 @@ class Overlap final : public Metric {
   }
 
   double micro() const {
-    Counts sum;
-    for (const Counts& one : counts_) {
+    OverlapCounts sum;
+    for (const OverlapCounts& one : counts_) {
       sum.hits += one.hits;
       sum.labelled += one.labelled;
       sum.predicted += one.predicted;
@@ -102,7 +102,7 @@ class Overlap final : public Metric {
   double macro() const {
     double sum = 0;
     std::size_t number = 0;
-    for (const Counts& one : counts_) {
+    for (const OverlapCounts& one : counts_) {
       const bool occurs = one.labelled + one.predicted != 0;
       if (context_.task == Task::classes && !occurs) continue;
       sum += measure(kind_, one);
@@ -116,7 +116,7 @@ class Overlap final : public Metric {
   Measure kind_;
   Average average_;
   Context context_;
-  std::vector<Counts> counts_;
+  std::vector<OverlapCounts> counts_;
 };
 
 }  // namespace

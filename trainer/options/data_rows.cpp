@@ -168,7 +168,7 @@ void add_reading(Rows<DataTarget>& rows) {
       .rare();
 }
 
-Rows<DataTarget> make_rows() {
+Rows<DataTarget> make_data_rows() {
   Rows<DataTarget> rows(OptionGroup::data);
   add_tables(rows);
   add_images(rows);
@@ -182,7 +182,7 @@ Rows<DataTarget> make_rows() {
 }  // namespace
 
 const Rows<DataTarget>& data_rows() {
-  static const Rows<DataTarget> rows = make_rows();
+  static const Rows<DataTarget> rows = make_data_rows();
   return rows;
 }
 

@@ -77,7 +77,7 @@ void add_times(Federate& rows) {
       .rare();
 }
 
-Federate make_rows() {
+Federate make_federate_rows() {
   Federate rows(OptionGroup::federate);
   add_connection(rows);
   add_rounds(rows);
@@ -88,7 +88,7 @@ Federate make_rows() {
 }  // namespace
 
 const Rows<FederatedOptions>& federate_rows() {
-  static const Federate rows = make_rows();
+  static const Federate rows = make_federate_rows();
   return rows;
 }
 

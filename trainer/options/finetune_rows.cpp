@@ -122,7 +122,7 @@ void add_training(Finetune& rows) {
   rows.take(all, {"class-axis", "on-nan", "stop-on-nan", "log-dir", "report"}, train_of);
 }
 
-Finetune make_rows() {
+Finetune make_finetune_rows() {
   Finetune rows(OptionGroup::finetune);
   add_choices(rows);
   rows.heading("");
@@ -142,7 +142,7 @@ void require_stopping(const FinetuneTarget& target, OptionSpelling spelling) {
 }  // namespace
 
 const Rows<FinetuneTarget>& finetune_rows() {
-  static const Finetune rows = make_rows();
+  static const Finetune rows = make_finetune_rows();
   return rows;
 }
 

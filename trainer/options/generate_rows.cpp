@@ -47,7 +47,7 @@ void add_end(Generate& rows) {
             [](GenerateOptions& to, bool value) { to.ignore_end = value; });
 }
 
-Generate make_rows() {
+Generate make_generate_rows() {
   Generate rows(OptionGroup::generate);
   add_choice(rows);
   add_end(rows);
@@ -57,7 +57,7 @@ Generate make_rows() {
 }  // namespace
 
 const Rows<GenerateOptions>& generate_rows() {
-  static const Generate rows = make_rows();
+  static const Generate rows = make_generate_rows();
   return rows;
 }
 

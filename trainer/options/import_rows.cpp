@@ -6,7 +6,7 @@ namespace {
 
 using Import = Rows<ImportHuggingFaceOptions>;
 
-Import make_rows() {
+Import make_import_rows() {
   Import rows(OptionGroup::import_);
   rows.heading("Inputs");
   rows.flag("cache", "The decoder takes and gives keys and values of earlier tokens, for generate",
@@ -26,7 +26,7 @@ Import make_rows() {
 }  // namespace
 
 const Rows<ImportHuggingFaceOptions>& import_rows() {
-  static const Import rows = make_rows();
+  static const Import rows = make_import_rows();
   return rows;
 }
 

@@ -25,7 +25,7 @@ void set_threads(LoadOptions& to, const Given& given) {
   to.threads = static_cast<int>(*threads);
 }
 
-Rows<LoadOptions> make_rows() {
+Rows<LoadOptions> make_load_rows() {
   Rows<LoadOptions> rows(OptionGroup::load);
   rows.heading("Execution");
   rows.text("threads", "N", "Threads, or auto: one for each processor. Results do not depend on it",
@@ -87,7 +87,7 @@ Rows<ExportOptions> make_export_rows() {
 }  // namespace
 
 const Rows<LoadOptions>& load_rows() {
-  static const Rows<LoadOptions> rows = make_rows();
+  static const Rows<LoadOptions> rows = make_load_rows();
   return rows;
 }
 

@@ -4,7 +4,7 @@
 namespace ondine::options {
 namespace {
 
-Rows<NetworkTarget> make_rows() {
+Rows<NetworkTarget> make_network_rows() {
   Rows<NetworkTarget> rows(OptionGroup::network);
   rows.heading("Network");
   rows.choice<TargetKind>("targets",
@@ -26,7 +26,7 @@ Rows<NetworkTarget> make_rows() {
 }  // namespace
 
 const Rows<NetworkTarget>& network_rows() {
-  static const Rows<NetworkTarget> rows = make_rows();
+  static const Rows<NetworkTarget> rows = make_network_rows();
   return rows;
 }
 

@@ -206,7 +206,7 @@ void add_formats(Rows<PrepareTarget>& rows) {
       .rare();
 }
 
-Rows<PrepareTarget> make_rows() {
+Rows<PrepareTarget> make_prepare_rows() {
   Rows<PrepareTarget> rows(OptionGroup::prepare);
   add_losses(rows);
   add_optimizers(rows);
@@ -222,7 +222,7 @@ Rows<PrepareTarget> make_rows() {
 }  // namespace
 
 const Rows<PrepareTarget>& prepare_rows() {
-  static const Rows<PrepareTarget> rows = make_rows();
+  static const Rows<PrepareTarget> rows = make_prepare_rows();
   return rows;
 }
 

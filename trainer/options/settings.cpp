@@ -71,7 +71,7 @@ Take real(double& to) {
   return [&to](const auto& value, const auto& option) { to = parse_number(value, option); };
 }
 
-Take integer(std::int64_t& to) {
+Take takes_integer(std::int64_t& to) {
   return [&to](const auto& value, const auto& option) { to = parse_integer(value, option); };
 }
 
@@ -110,9 +110,9 @@ Preprocess parse_preprocess(const std::string& text, const std::string& spelled)
           has_mel = true;
           mel.bands = parse_integer(value, option);
         }},
-       {"rate", of_mel(integer(mel.rate))},
-       {"window", of_mel(integer(mel.window))},
-       {"hop", of_mel(integer(mel.hop))},
+       {"rate", of_mel(takes_integer(mel.rate))},
+       {"window", of_mel(takes_integer(mel.window))},
+       {"hop", of_mel(takes_integer(mel.hop))},
        {"low", of_mel(real(mel.low))},
        {"high", of_mel(real(mel.high))},
        {"offset", of_mel(real(mel.offset))},
@@ -148,7 +148,7 @@ Augmentation parse_augmentation(const std::string& text, const std::string& spel
   parse_settings(text, spelled,
                  {{"flip", flag(result.flip)},
                   {"flip-vertical", flag(result.flip_vertical)},
-                  {"crop", integer(result.crop)},
+                  {"crop", takes_integer(result.crop)},
                   {"rotate", real(result.rotate)},
                   {"scale",
                    [&](const auto& value, const auto& option) {
@@ -158,7 +158,7 @@ Augmentation parse_augmentation(const std::string& text, const std::string& spel
                      result.scale_max = bounds[1];
                    }},
                   {"color", real(result.color)},
-                  {"cutout", integer(result.cutout)},
+                  {"cutout", takes_integer(result.cutout)},
                   {"mixup", real(result.mixup)},
                   {"time-shift", real(result.time_shift)},
                   {"noise", real(result.noise)}});

@@ -59,7 +59,7 @@ void set_fill(TableOptions& to, const Given& given) {
   }
 }
 
-Rows<TableOptions> make_rows() {
+Rows<TableOptions> make_table_rows() {
   Rows<TableOptions> rows(OptionGroup::table);
   rows.heading("Columns of a table, which the model takes by their names");
   rows.text("one-hot", "COLUMN,...", "Columns of categories that become one number for each value",
@@ -87,7 +87,7 @@ Rows<TableOptions> make_rows() {
 }  // namespace
 
 const Rows<TableOptions>& table_rows() {
-  static const Rows<TableOptions> rows = make_rows();
+  static const Rows<TableOptions> rows = make_table_rows();
   return rows;
 }
 

@@ -215,7 +215,7 @@ void add_records(Train& rows) {
             [](TrainTarget& to, const Given& given) { to.options.report = given.text(); });
 }
 
-Train make_rows() {
+Train make_train_rows() {
   Train rows(OptionGroup::train);
   add_run(rows);
   rows.heading("Learning rate schedule");
@@ -270,7 +270,7 @@ std::vector<std::string> names_in(const Given& given) {
 }
 
 const Rows<TrainTarget>& train_rows() {
-  static const Train rows = make_rows();
+  static const Train rows = make_train_rows();
   return rows;
 }
 

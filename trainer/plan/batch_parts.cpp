@@ -17,13 +17,11 @@ using namespace graph;  // NOLINT
 
 constexpr std::int64_t max_parts = 16;
 // The share of the nodes' memory traffic that reading their other inputs again may take.
-constexpr std::uint64_t max_share_of_traffic = 16;
+constexpr std::uint64_t others_share_of_traffic = 16;
 // The share of the peak that must be saved.
 constexpr std::uint64_t least_share_of_peak = 8;
 // The share of the peak that a longer segment may cost, which keeps more values in the caches.
 constexpr std::uint64_t share_of_peak_for_caches = 16;
-
-std::size_t index(ValueId id) { return static_cast<std::size_t>(id); }
 
 // The dim of axis 0, or 0.
 std::int64_t batch_of(const Type& type) {
@@ -47,9 +45,9 @@ struct Segment {
   std::uint64_t peak = 0;
 };
 
-class Finder {
+class PartsFinder {
  public:
-  Finder(const Graph& graph, const Lifetimes& lives, const std::vector<bool>& outside)
+  PartsFinder(const Graph& graph, const Lifetimes& lives, const std::vector<bool>& outside)
       : graph_(graph),
         lives_(lives),
         outside_(outside),
@@ -133,7 +131,7 @@ class Finder {
       if (end < ends.size()) ends[end] += made;
       results += made;
       results -= ends[last];
-      if (last < peak || others > traffic / max_share_of_traffic) continue;
+      if (last < peak || others > traffic / others_share_of_traffic) continue;
       const std::uint64_t apart =
           std::max(before_, last + 1 < after_.size() ? after_[last + 1] : 0);
       segments.push_back({first_, last, std::max(widest + read / parts + results, apart)});
@@ -227,7 +225,7 @@ class Finder {
 // Rebuilds the list of nodes with a segment in parts.
 class Splitter {
  public:
-  Splitter(Graph& graph, const Finder& finder, const Segment& segment, std::int64_t count)
+  Splitter(Graph& graph, const PartsFinder& finder, const Segment& segment, std::int64_t count)
       : graph_(graph), finder_(finder), segment_(segment), count_(count) {}
 
   // False where the build lacks the operators.
@@ -283,7 +281,7 @@ class Splitter {
   }
 
   Graph& graph_;
-  const Finder& finder_;
+  const PartsFinder& finder_;
   Segment segment_;
   std::int64_t count_;      // of parts
   std::int64_t first_ = 0;  // samples of the part
@@ -303,7 +301,7 @@ bool split_batch(Graph& graph, std::span<const ValueId> outside) {
   order_nodes(graph, flags, {});
   if (graph.nodes.empty()) return false;
   const Lifetimes lives(graph, flags);
-  const Finder finder(graph, lives, flags);
+  const PartsFinder finder(graph, lives, flags);
   const std::uint64_t peak = lives.peak_bytes();
   // With fewer parts less is read again.
   for (std::int64_t parts = std::min(finder.batch(), max_parts); parts > 1; parts /= 2) {

@@ -15,15 +15,14 @@ namespace {
 
 using namespace graph;  // NOLINT
 
-std::size_t index(ValueId id) { return static_cast<std::size_t>(id); }
-
 bool is_full_float(const Type& type) {
   return type.dtype == DType::float32 || type.dtype == DType::float64;
 }
 
-class Chooser {
+class CommitChooser {
  public:
-  Chooser(const Graph& graph, const std::vector<bool>& targets, std::span<const InPlace> in_place)
+  CommitChooser(const Graph& graph, const std::vector<bool>& targets,
+                std::span<const InPlace> in_place)
       : graph_(&graph),
         targets_(&targets),
         produced_(graph.values.size()),
@@ -224,7 +223,7 @@ std::vector<bool> find_late(const Graph& graph, const std::vector<bool>& targets
 }
 
 std::vector<bool> choose_all(const Graph& graph, const std::vector<bool>& targets,
-                             const Chooser& chooser) {
+                             const CommitChooser& chooser) {
   std::vector<bool> updates;
   for (const Node& node : graph.nodes) updates.push_back(chooser.is_update(node));
   for (;;) {
@@ -269,7 +268,7 @@ bool cannot_fail(const Node& node, const Graph& graph) {
 std::vector<bool> choose_commits(const Graph& graph, const std::vector<bool>& targets,
                                  std::span<const InPlace> in_place, CommitScope scope) {
   if (scope == CommitScope::none) return std::vector<bool>(graph.nodes.size());
-  const Chooser chooser(graph, targets, in_place);
+  const CommitChooser chooser(graph, targets, in_place);
   if (scope == CommitScope::all) return choose_all(graph, targets, chooser);
   std::vector<bool> commits;
   for (const Node& node : graph.nodes) {

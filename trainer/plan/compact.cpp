@@ -19,8 +19,6 @@ using namespace graph;  // NOLINT
 constexpr std::size_t least_bytes = std::size_t{64} << 10;  // of a value: fewer do not pay
 constexpr int max_rounds = 8;
 
-std::size_t index(ValueId id) { return static_cast<std::size_t>(id); }
-
 // A value that waits from one node to another.
 struct Wait {
   ValueId value = no_value;

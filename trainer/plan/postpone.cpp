@@ -14,9 +14,7 @@ namespace {
 using namespace graph;  // NOLINT
 
 // Less is not worth a look at all lifetimes.
-constexpr std::size_t least_bytes = std::size_t{1} << 20;
-
-std::size_t index(ValueId id) { return static_cast<std::size_t>(id); }
+constexpr std::size_t least_moved_bytes = std::size_t{1} << 20;
 
 struct Move {
   std::size_t from = 0;
@@ -24,9 +22,9 @@ struct Move {
   std::size_t bytes = 0;  // fewer at the peak
 };
 
-class Chooser {
+class MoveChooser {
  public:
-  Chooser(const Graph& graph, const std::vector<bool>& outside, const Lifetimes& lives)
+  MoveChooser(const Graph& graph, const std::vector<bool>& outside, const Lifetimes& lives)
       : graph_(graph), outside_(outside), lives_(lives), peak_(lives.peak_position()) {}
 
   // The move after which least is held at the peak.
@@ -53,7 +51,7 @@ class Chooser {
       move.bytes += bytes_of(graph_[id].type);
     }
     const std::optional<std::size_t> held = held_bytes(node);
-    if (!held || move.bytes < least_bytes + *held) return std::nullopt;
+    if (!held || move.bytes < least_moved_bytes + *held) return std::nullopt;
     move.bytes -= *held;
     return move;
   }
@@ -84,7 +82,7 @@ class Chooser {
 bool has_large_value(const Graph& graph, const std::vector<bool>& outside) {
   for (const Node& node : graph.nodes) {
     for (const ValueId id : node.outputs) {
-      if (id != no_value && !outside[index(id)] && bytes_of(graph[id].type) >= least_bytes) {
+      if (id != no_value && !outside[index(id)] && bytes_of(graph[id].type) >= least_moved_bytes) {
         return true;
       }
     }
@@ -111,7 +109,7 @@ void postpone_nodes(Graph& graph, const std::vector<bool>& outside, std::size_t 
   if (!has_large_value(graph, outside)) return;
   Lifetimes lives(graph, outside);
   for (;;) {
-    const auto move = Chooser(graph, outside, lives).best(commit_begin, within_commits);
+    const auto move = MoveChooser(graph, outside, lives).best(commit_begin, within_commits);
     if (!move) return;
     move_item(graph.nodes, *move);
     Lifetimes next(graph, outside);

@@ -19,8 +19,6 @@ using namespace graph;  // NOLINT
 
 constexpr std::size_t none = Lifetimes::none;
 
-std::size_t index(ValueId id) { return static_cast<std::size_t>(id); }
-
 struct Choice {
   ValueId value = no_value;
   std::size_t next_use = none;

@@ -12,8 +12,6 @@ namespace {
 
 using namespace graph;  // NOLINT
 
-std::size_t index(ValueId id) { return static_cast<std::size_t>(id); }
-
 class Reporter {
  public:
   Reporter(const Plan& plan, std::span<const Storage> inputs, std::span<const InPlace> in_place)

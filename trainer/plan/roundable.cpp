@@ -17,8 +17,6 @@ using namespace graph;  // NOLINT
 
 constexpr std::size_t least_rounded = std::size_t{64} << 10;  // of a value: fewer stay in a cache
 
-std::size_t index(ValueId id) { return static_cast<std::size_t>(id); }
-
 }  // namespace
 
 RoundableDefinitions::RoundableDefinitions(const Graph& graph, const Lifetimes& lives,

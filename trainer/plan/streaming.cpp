@@ -19,9 +19,9 @@ constexpr std::size_t least_streamed = std::size_t{64} << 10;
 // How far the system reads ahead of the node that runs.
 constexpr std::uint64_t announced_bytes = std::uint64_t{16} << 20;
 
-class Finder {
+class StreamFinder {
  public:
-  Finder(const Plan& plan, std::span<const std::shared_ptr<const MappedFile>> files)
+  StreamFinder(const Plan& plan, std::span<const std::shared_ptr<const MappedFile>> files)
       : plan_(&plan), files_(files), values_(plan.buffers.size(), 0) {
     for (const std::size_t buffer : plan.buffer_of) {
       if (buffer != no_buffer) ++values_[buffer];
@@ -200,7 +200,7 @@ class Scheduler {
 
 std::vector<StreamedConstant> find_streamed(
     const Plan& plan, std::span<const std::shared_ptr<const MappedFile>> files) {
-  return files.empty() ? std::vector<StreamedConstant>() : Finder(plan, files).run();
+  return files.empty() ? std::vector<StreamedConstant>() : StreamFinder(plan, files).run();
 }
 
 std::uint64_t bytes_of(std::span<const StreamedConstant> constants) noexcept {

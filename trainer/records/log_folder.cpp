@@ -44,7 +44,7 @@ std::filesystem::path new_event_file(const std::filesystem::path& folder) {
 }
 
 // The fields of a line, in both formats.
-class Line {
+class LogLine {
  public:
   void add(const std::string& name, const std::string& csv, const std::string& json) {
     const char* comma = header_.empty() ? "" : ",";
@@ -175,7 +175,7 @@ LogFolder::LogFolder(const LogFolderOptions& options)
 
 void LogFolder::step(const StepRecord& record) {
   const StepReport& report = *record.report;
-  Line line;
+  LogLine line;
   line.add("step", record.step);
   line.add("epoch", report.epoch);
   line.add("rows", report.rows);
@@ -198,7 +198,7 @@ void LogFolder::step(const StepRecord& record) {
 
 void LogFolder::epoch(const EpochRecord& record) {
   const EpochReport& report = *record.report;
-  Line line;
+  LogLine line;
   line.add("step", report.steps);
   line.add("epoch", report.epoch);
   line.add("rows", report.rows);

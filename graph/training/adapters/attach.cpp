@@ -94,10 +94,11 @@ std::string note_of(const PrepareOptions& options, std::size_t count) {
 }
 
 void attach_to_layers(ModelDef& model, const PrepareOptions& options, const ValueTypes& types,
-                      GraphWriter& writer, Adapters& record, AttachedAdapters& attached) {
+                      std::span<const std::string> read, GraphWriter& writer, Adapters& record,
+                      AttachedAdapters& attached) {
   GraphDef& graph = model.graph;
   const GraphDef before = graph;
-  const LayerFinder finder(before, types);
+  const LayerFinder finder(before, types, read);
   Places places = options.lora ? low_rank_places(before, finder, *options.lora)
                                : factor_places(before, finder, *options.ia3);
   const AdapterWriter to{&model, &writer, &finder, &record, &attached};
@@ -124,7 +125,7 @@ void attach_to_layers(ModelDef& model, const PrepareOptions& options, const Valu
 }  // namespace
 
 AttachedAdapters attach_adapters(ModelDef& model, const PrepareOptions& options,
-                                 const ValueTypes& types) {
+                                 const ValueTypes& types, std::span<const std::string> read) {
   if (options.lora) check_lora(*options.lora);
   if (!read_adapters(model.metadata).layers.empty()) {
     fail(ErrorCode::mismatch, "the model has adapters already; an export merges them");
@@ -136,7 +137,7 @@ AttachedAdapters attach_adapters(ModelDef& model, const PrepareOptions& options,
   if (options.prompt) {
     attach_prompt(model, *options.prompt, types, writer, record, attached);
   } else {
-    attach_to_layers(model, options, types, writer, record, attached);
+    attach_to_layers(model, options, types, read, writer, record, attached);
   }
   write_adapters(model.metadata, record);
   return attached;

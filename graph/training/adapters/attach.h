@@ -1,6 +1,7 @@
 // Adapters beside the layers of a network.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -19,10 +20,10 @@ struct AttachedAdapters {
 };
 
 // Writes the adapters that the options ask for into the main graph, by standard operators, and the
-// record. Error(mismatch) for settings out of range, a pattern that matches no layer and a weight
-// that several nodes read.
+// record. Layers that lead to none of the values `read` by the loss have none. Error(mismatch) for
+// settings out of range, a pattern that matches no layer and a weight that several nodes read.
 AttachedAdapters attach_adapters(ModelDef& model, const PrepareOptions& options,
-                                 const ValueTypes& types);
+                                 const ValueTypes& types, std::span<const std::string> read);
 
 // Whether the options ask for any.
 inline bool has_adapters(const PrepareOptions& options) noexcept {

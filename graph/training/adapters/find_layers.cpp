@@ -28,8 +28,13 @@ bool passes_on(const NodeDef& node) {
 
 }  // namespace
 
-LayerFinder::LayerFinder(const GraphDef& graph, const ValueTypes& types)
-    : graph_(&graph), initializers_(graph), modules_(graph), types_(known_types(graph, types)) {
+LayerFinder::LayerFinder(const GraphDef& graph, const ValueTypes& types,
+                         std::span<const std::string> of)
+    : graph_(&graph),
+      initializers_(graph),
+      modules_(graph),
+      types_(known_types(graph, types)),
+      leading_(of.begin(), of.end()) {
   for (const InitializerDef& one : graph.initializers) constants_.insert(one.name);
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
     const NodeDef& node = graph.nodes[i];
@@ -45,6 +50,12 @@ LayerFinder::LayerFinder(const GraphDef& graph, const ValueTypes& types)
   for (const ValueDef& one : graph.outputs) {
     results_.insert(one.name);
     readers_[one.name].push_back(graph.nodes.size());
+  }
+  for (auto node = graph.nodes.rbegin(); !of.empty() && node != graph.nodes.rend(); ++node) {
+    const bool leads = std::any_of(node->outputs.begin(), node->outputs.end(),
+                                   [&](const auto& name) { return leading_.contains(name); });
+    if (!leads) continue;
+    for (std::string& name : reads_of(*node)) leading_.insert(std::move(name));
   }
   // What is added to a layer's result does not make it an inner one.
   for (auto node = graph.nodes.rbegin(); node != graph.nodes.rend(); ++node) {
@@ -64,6 +75,7 @@ std::optional<AdapterLayer> LayerFinder::find(const NodeDef& node) const {
   const bool is_layer = find_product(node, layer) || find_blocks(node, layer) ||
                         find_convolution(node, layer) || find_table(node, layer);
   if (!is_layer || node.outputs.empty() || layer.in <= 0 || layer.out <= 0) return {};
+  if (!leading_.empty() && !leading_.contains(node.outputs[0])) return {};
   layer.is_last = results_.contains(node.outputs[0]);
   layer.module = module_of_layer(node, layer.weight);
   return layer;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -44,7 +45,8 @@ struct AddedBias {
 // Valid while the graph keeps its nodes and initializers.
 class LayerFinder {
  public:
-  LayerFinder(const GraphDef& graph, const ValueTypes& types);
+  // With values `of`, only layers that lead to one of them are found.
+  LayerFinder(const GraphDef& graph, const ValueTypes& types, std::span<const std::string> of = {});
 
   std::optional<AdapterLayer> find(const NodeDef& node) const;
   // Of the same module, which alone reads what the node gives.
@@ -71,6 +73,7 @@ class LayerFinder {
   std::unordered_set<std::string> constants_;
   std::unordered_map<std::string, std::string> turned_from_;
   std::unordered_set<std::string> results_;
+  std::unordered_set<std::string> leading_;  // values that lead to those asked for; empty: all do
   std::unordered_map<std::string, std::vector<std::size_t>> readers_;
 };
 

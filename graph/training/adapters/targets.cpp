@@ -12,7 +12,7 @@ namespace ondine::graph {
 namespace {
 
 constexpr std::string_view all_linear = "all-linear";
-constexpr std::string_view kinds =
+constexpr std::string_view layer_kinds =
     "MatMul, Gemm, MatMulNBits, Conv of one group, or Gather of rows, with a floating point weight "
     "that is a constant";
 
@@ -107,7 +107,7 @@ void Targets::require_all_matched(const GraphDef& graph, const LayerFinder& find
     });
     fail(ErrorCode::mismatch, "node ", number_of(pattern), " (",
          node == graph.nodes.end() ? "which is replaced" : node->op, ", of the value ",
-         quoted(value_of(pattern)), ") can have no adapter (", option_, "), needed: ", kinds);
+         quoted(value_of(pattern)), ") can have no adapter (", option_, "), needed: ", layer_kinds);
   }
   constexpr std::size_t most = 20;
   std::vector<std::string> found;

@@ -9,8 +9,6 @@
 namespace ondine::graph {
 namespace {
 
-std::size_t index(ValueId id) { return static_cast<std::size_t>(id); }
-
 // Names of the values of a graph, by id; empty where there is none yet.
 using Names = std::vector<std::string>;
 

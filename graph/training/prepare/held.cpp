@@ -12,8 +12,8 @@ namespace ondine::graph {
 namespace {
 
 constexpr std::string_view place_key = "ondine.held_in";
-constexpr std::string_view kind_key = "ondine.held_as";  // the attribute of a Constant node
-constexpr std::string_view node_key = "ondine.held_by";  // its name
+constexpr std::string_view held_kind_key = "ondine.held_as";  // the attribute of a Constant node
+constexpr std::string_view node_key = "ondine.held_by";       // its name
 
 // The tensor of a Constant node; an undefined one when it has none of floating point numbers.
 Tensor held_tensor(const NodeDef& node) {
@@ -114,7 +114,7 @@ class Lifter {
                                const std::string& name) {
     InitializerDef result{name, held_tensor(node), node.doc, node.metadata};
     result.metadata.emplace_back(place_key, place);
-    result.metadata.emplace_back(kind_key, node.attributes[0].name);
+    result.metadata.emplace_back(held_kind_key, node.attributes[0].name);
     result.metadata.emplace_back(node_key, node.name);
     return result;
   }
@@ -178,7 +178,7 @@ std::string take_property(Properties& properties, std::string_view key) {
 NodeDef constant_node(InitializerDef weight) {
   NodeDef node;
   node.op = "Constant";
-  const std::string kind = take_property(weight.metadata, kind_key);
+  const std::string kind = take_property(weight.metadata, held_kind_key);
   node.name = take_property(weight.metadata, node_key);
   node.outputs = {std::move(weight.name)};
   node.doc = std::move(weight.doc);
@@ -271,7 +271,7 @@ void lift_weights(GraphDef& main, const HeldWeights& weights) {
 
 bool was_constant_node(const InitializerDef& one) noexcept {
   return std::any_of(one.metadata.begin(), one.metadata.end(),
-                     [](const auto& property) { return property.first == kind_key; });
+                     [](const auto& property) { return property.first == held_kind_key; });
 }
 
 void lower_weights(GraphDef& main) {

@@ -30,7 +30,7 @@ enum class Layout {
   table           // rows that are looked up
 };
 
-struct Use {
+struct LayerInput {
   Layout layout = Layout::matrix;
   bool multiplies = true;
 };
@@ -93,8 +93,8 @@ bool is_element_wise(const NodeDef& node) {
 }
 
 // The first node that computes with the tensor, looking through what only moves it.
-Use use_of(const Readers& readers, Functions functions, std::string_view name,
-           bool swapped = false) {
+LayerInput use_of(const Readers& readers, Functions functions, std::string_view name,
+                  bool swapped = false) {
   bool is_table = false;
   std::size_t first = 0;
   while (const NodeDef* reader = readers.next(name, first)) {
@@ -224,7 +224,7 @@ std::vector<std::pair<const InitializerDef*, Layout>> drawn_weights(
   for (const InitializerDef* weight : trained) {
     const Shape& shape = weight->value.shape();
     if (shape.rank() < 2 || shape.size() == 0) continue;
-    const Use use = use_of(readers, functions, weight->name);
+    const LayerInput use = use_of(readers, functions, weight->name);
     if (use.multiplies) result.emplace_back(weight, use.layout);
   }
   return result;

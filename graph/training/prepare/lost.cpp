@@ -27,9 +27,9 @@ struct Findings {
   Texts computed;
 };
 
-class Search {
+class LostParametersSearch {
  public:
-  Search(const GraphDef& graph, const std::set<std::string_view>& restored)
+  LostParametersSearch(const GraphDef& graph, const std::set<std::string_view>& restored)
       : graph_(&graph),
         restored_(&restored),
         producers_(producers_of(graph)),
@@ -169,7 +169,7 @@ std::vector<std::string> lost_parameters(const ModelDef& model,
                                          const std::vector<std::string>& restored) {
   if (!tells_of_modules(model.graph)) return {};
   const std::set<std::string_view> excluded(restored.begin(), restored.end());
-  const Findings found = Search(model.graph, excluded).run();
+  const Findings found = LostParametersSearch(model.graph, excluded).run();
   std::vector<std::string> notes;
   if (!found.merged.empty()) {
     notes.push_back(

@@ -40,7 +40,7 @@ Role role_of(const NodeDef& node, std::size_t input) {
   return (has_bias && input == 2) || one_of(node.op, {"Add", "Sub"}) ? Role::bias : Role::weight;
 }
 
-bool is_statistic(Role role) noexcept {
+bool is_statistic_role(Role role) noexcept {
   return role == Role::running_mean || role == Role::running_var;
 }
 
@@ -80,9 +80,9 @@ struct Input {
   std::size_t index = 0;
 };
 
-class Search {
+class MergedParametersSearch {
  public:
-  explicit Search(const GraphDef& graph)
+  explicit MergedParametersSearch(const GraphDef& graph)
       : graph_(&graph),
         signature_(graph),
         sources_(graph, signature_),
@@ -220,7 +220,7 @@ class Search {
       if (owner_of(name) != module && modules_.contains(owner_of(name))) return false;
       const Role named = role_of_name(name);
       return by_name ? named == role
-                     : !is_statistic(named) && name.find("weight") == std::string_view::npos;
+                     : !is_statistic_role(named) && name.find("weight") == std::string_view::npos;
     };
     std::vector<std::string> names;
     std::size_t best = 0;
@@ -262,7 +262,7 @@ class Search {
     }
     // A module may read each of its parameters more than once, in the same order.
     if (uses.size() % names.size() != 0) return;
-    const Merged kind = is_statistic(role) ? Merged::statistic : Merged::parameter;
+    const Merged kind = is_statistic_role(role) ? Merged::statistic : Merged::parameter;
     for (std::size_t i = 0; i < uses.size(); ++i) {
       const std::string& own = names[i % names.size()];
       if (own.empty()) continue;
@@ -283,7 +283,7 @@ class Search {
   // Ones and zeros of normalizations without parameters.
   void find_constants(const std::string& module, const std::string& kept, const std::string& source,
                       Role role, const std::vector<Input>& uses) {
-    if (!signature_.is_parameter(source) || is_in(source, module) || is_statistic(role) ||
+    if (!signature_.is_parameter(source) || is_in(source, module) || is_statistic_role(role) ||
         !normalizing_.contains(module)) {
       return;
     }
@@ -338,11 +338,13 @@ class Search {
 
 }  // namespace
 
-std::vector<MergedUse> merged_uses(const GraphDef& graph) { return Search(graph).run(); }
+std::vector<MergedUse> merged_uses(const GraphDef& graph) {
+  return MergedParametersSearch(graph).run();
+}
 
 std::vector<std::string> missing_parameters(const GraphDef& graph) {
   if (!Signature(graph).has_parameters()) return {};
-  Search search(graph);
+  MergedParametersSearch search(graph);
   std::vector<std::string> names = search.missing();
   std::set<std::string> merged;
   for (const MergedUse& use : search.run()) merged.insert(use.own);

@@ -166,62 +166,62 @@ Constants find_constants(const GraphDef& graph) {
   return found;
 }
 
-using Role = std::optional<ConstantRole>;
+using KnownRole = std::optional<ConstantRole>;
 
-Role certain(std::string text) { return ConstantRole{std::move(text), false}; }
+KnownRole certain_role(std::string text) { return ConstantRole{std::move(text), false}; }
 
 // Names that exporters give to numbers are those of constants.
-Role likely(std::string text, const std::string& name) {
+KnownRole likely_role(std::string text, const std::string& name) {
   return ConstantRole{std::move(text), !is_number_name(name)};
 }
 
-Role role_in_where(const Constants& constants, const NodeDef& node, std::size_t input) {
+KnownRole role_in_where(const Constants& constants, const NodeDef& node, std::size_t input) {
   const bool fills = node.inputs.size() == 3 && input > 0 &&
                      constants.zeros.contains(node.inputs[input]) &&
                      constants.fillers.contains(node.inputs[3 - input]);
-  return fills ? certain("zeros of a mask, which Where fills") : std::nullopt;
+  return fills ? certain_role("zeros of a mask, which Where fills") : std::nullopt;
 }
 
 // How a node uses the input as a constant.
-Role constant_role(const Constants& constants, const Strings& parameters, const NodeDef& node,
-                   std::size_t input) {
+KnownRole constant_role(const Constants& constants, const Strings& parameters, const NodeDef& node,
+                        std::size_t input) {
   if (!node.domain.empty()) {
     std::string role = contrib_role(node, input);
-    return role.empty() ? std::nullopt : certain(std::move(role));
+    return role.empty() ? std::nullopt : certain_role(std::move(role));
   }
   const std::string& name = node.inputs[input];
   if (one_of(node.op, {"RNN", "GRU", "LSTM"})) {
     const bool starts = (input == 5 || input == 6) && constants.zeros.contains(name);
     if (!starts || parameters.contains(name)) return std::nullopt;
-    return likely("zeros that " + node.op + " starts from", name);
+    return likely_role("zeros that " + node.op + " starts from", name);
   }
   if (node.op == "DequantizeLinear") {
-    return input == 1 ? certain("scale of DequantizeLinear") : std::nullopt;
+    return input == 1 ? certain_role("scale of DequantizeLinear") : std::nullopt;
   }
   if (node.op == "RotaryEmbedding") {
-    return input == 0 ? std::nullopt : certain("table of rotations");
+    return input == 0 ? std::nullopt : certain_role("table of rotations");
   }
   if (node.op == "Sub") {
     const bool centres = input == 1 && constants.inputs.contains(node.inputs[0]);
-    return centres ? certain("taken off the input " + quoted(node.inputs[0])) : std::nullopt;
+    return centres ? certain_role("taken off the input " + quoted(node.inputs[0])) : std::nullopt;
   }
   if (node.op == "Where") {
-    if (Role role = role_in_where(constants, node, input)) return role;
+    if (KnownRole role = role_in_where(constants, node, input)) return role;
   }
   if (node.op == "Div" && input == 1 && constants.all.contains(name)) {
     // (x - mean) / deviation of an input.
     const std::string& data = node.inputs[0];
     if (constants.inputs.contains(data) || constants.centred.contains(data)) {
-      return certain("divisor of an input");
+      return certain_role("divisor of an input");
     }
-    return parameters.contains(name) ? std::nullopt : likely("divisor", name);
+    return parameters.contains(name) ? std::nullopt : likely_role("divisor", name);
   }
   if (!constants.single.contains(name) || parameters.contains(name)) return std::nullopt;
   if (one_of(node.op, {"Where", "Max", "Min"})) {
-    return certain("one element beside others in " + node.op);
+    return certain_role("one element beside others in " + node.op);
   }
   if (!one_of(node.op, {"Mul", "Div", "Pow"})) return std::nullopt;
-  return likely(node.op == "Pow" ? "exponent of one element" : "factor of one element", name);
+  return likely_role(node.op == "Pow" ? "exponent of one element" : "factor of one element", name);
 }
 
 template <class Stops>
@@ -260,7 +260,7 @@ WeightValues weight_values(const GraphDef& graph, const Strings& outputs,
   WeightValues found;
   found.values = outputs;
   reach(graph, found.values, [&](const NodeDef& node, std::size_t input) {
-    Role role = constant_role(constants, parameters, node, input);
+    KnownRole role = constant_role(constants, parameters, node, input);
     if (!role) return false;
     ConstantRole& known = found.roles.try_emplace(node.inputs[input], *role).first->second;
     if (known.is_guess && !role->is_guess) known = std::move(*role);

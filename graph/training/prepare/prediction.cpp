@@ -268,6 +268,10 @@ bool has_declared(const ValueTypes& types, const GraphDef& graph) {
 
 }  // namespace
 
+std::string asked_value(const GraphDef& graph, const ValueTypes& types, const std::string& output) {
+  return find_asked(graph, known_types(graph, types), output).value;
+}
+
 Prediction find_prediction(ModelDef& model, Names& names, const ValueTypes& types,
                            const PrepareOptions& options, std::size_t class_axis) {
   const GraphDef& main = model.graph;

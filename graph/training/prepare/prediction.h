@@ -35,6 +35,10 @@ struct Prediction {
 Prediction find_prediction(ModelDef& model, Names& names, const ValueTypes& types,
                            const PrepareOptions& options, std::size_t class_axis = 1);
 
+// The value that find_prediction() starts from: every value that the loss reads is it or leads to
+// it.
+std::string asked_value(const GraphDef& graph, const ValueTypes& types, const std::string& output);
+
 // Appends prediction.moves and moves the classes to axis 1; prediction.value is then the loss's
 // input.
 void write_moves(GraphWriter& writer, Prediction& prediction);

@@ -134,8 +134,12 @@ void train_added(Network& network) {
   network.options.init = WeightInit::keep;
 }
 
-void add_adapters(ModelDef& model, const ValueTypes& types, Network& network) {
-  AttachedAdapters attached = attach_adapters(model, network.options, types);
+void add_adapters(ModelDef& model, const ValueTypes& types, const ModelDef* loss_model,
+                  Network& network) {
+  const std::vector<std::string> read =
+      loss_model != nullptr ? match_loss_model(*loss_model, model.graph, types).reads
+                            : std::vector{asked_value(model.graph, types, network.options.output)};
+  AttachedAdapters attached = attach_adapters(model, network.options, types, read);
   network.fresh.merge(attached.rules);
   network.notes.push_back(std::move(attached.note));
 }
@@ -166,7 +170,7 @@ void repair_export(ModelDef& model, const PrepareOptions& asked, Network& networ
 // Brings the main graph into the form that is trained: without classical operators, with the new
 // head, in inference mode.
 Network adapt_network(ModelDef& model, const PrepareOptions& asked, const ValueTypes& types,
-                      const std::vector<std::string>& fresh) {
+                      const ModelDef* loss_model, const std::vector<std::string>& fresh) {
   Network network{asked, {}, {}, {}, {}, false};
   for (const std::string& name : fresh) network.fresh.emplace(name, DrawnByUse{});
   const auto is_linear_model = [](const NodeDef& node) {
@@ -188,7 +192,7 @@ Network adapt_network(ModelDef& model, const PrepareOptions& asked, const ValueT
   repair_export(model, asked, network);
   check_stop();
   set_inference_mode(model.graph);
-  if (has_adapters(asked)) add_adapters(model, types, network);
+  if (has_adapters(asked)) add_adapters(model, types, loss_model, network);
   if (!ways_of(asked).empty()) train_added(network);
   if (asked.qat) network.quantized = insert_quantization(model, *asked.qat);
   return network;
@@ -356,7 +360,7 @@ PrepareReport prepare(ModelDef& given, const PrepareOptions& asked, const ValueT
   if (asked.quantize_frozen) check_frozen_format(*asked.quantize_frozen, imported(given, ""));
   ModelDef model = given;
   const auto [options, head, quantized, notes, restored, separated, added] =
-      adapt_network(model, asked, given_types, fresh);
+      adapt_network(model, asked, given_types, loss_model, fresh);
   const ValueTypes types = without(given_types, head.values);
   Names names(model);
   const LossInputs inputs =

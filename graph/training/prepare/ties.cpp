@@ -51,9 +51,9 @@ struct Copy {
   bool transposed = false;
 };
 
-class Search {
+class TiedCopiesSearch {
  public:
-  explicit Search(const GraphDef& graph) : graph_(&graph) {
+  explicit TiedCopiesSearch(const GraphDef& graph) : graph_(&graph) {
     for (const ValueDef& one : graph.value_infos) note_source(one.name, one.metadata);
     for (const InitializerDef& one : graph.initializers) note_source(one.name, one.metadata);
     for (const ValueDef& one : graph.inputs) inputs_.insert(one.name);
@@ -143,7 +143,7 @@ NodeDef replacement(const std::string& name, const std::string& original, bool t
 }  // namespace
 
 std::vector<std::string> tie_copies(GraphDef& graph) {
-  const std::vector<Copy> copies = Search(graph).run();
+  const std::vector<Copy> copies = TiedCopiesSearch(graph).run();
   if (copies.empty()) return {};
   Strings removed;
   std::vector<NodeDef> nodes;

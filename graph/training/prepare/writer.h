@@ -5,11 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "graph/contract/opsets.h"
 #include "graph/training/prepare/names.h"
 
 namespace ondine::graph {
-
-inline constexpr const char* training_domain = "ai.onnx.preview.training";
 
 // Every value is called by its name. Node outputs get fresh names from a hint.
 class GraphWriter {

@@ -18,7 +18,7 @@
 namespace ondine::graph {
 namespace {
 
-constexpr std::int64_t first_with_axes = 13;
+constexpr std::int64_t first_opset_with_axes = 13;
 constexpr double signed_levels = 127;
 // x86-64 without VNNI adds pairs of products of uint8 and int8 in 16 bits: 2 x 255 x 64 fit.
 constexpr double reduced_levels = 64;
@@ -226,9 +226,9 @@ std::string detached(GraphWriter& writer, const std::string& value, const std::s
 
 QuantizedNetwork insert_quantization(ModelDef& model, DType weights) {
   const std::int64_t opset = Opsets(model.opsets).version("").value_or(0);
-  if (opset < first_with_axes) {
-    fail(ErrorCode::unsupported, "quantization-aware training needs ai.onnx ", first_with_axes,
-         ", the model imports ai.onnx ", opset);
+  if (opset < first_opset_with_axes) {
+    fail(ErrorCode::unsupported, "quantization-aware training needs ai.onnx ",
+         first_opset_with_axes, ", the model imports ai.onnx ", opset);
   }
   fold_normalization_into_convolutions(model.graph);
   QuantizedNetwork network;

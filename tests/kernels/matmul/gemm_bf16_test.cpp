@@ -281,28 +281,6 @@ TEST_CASE("a factor rounded once for all tiles gives the bits of one that each t
   }
 }
 
-TEST_CASE("a factor is rounded once, up to 8 MB at a time, where more than 512 columns read it") {
-  const Kernels* lower = each_lower_kernels();
-  if (lower == nullptr) return;
-  // Rows of 129 cache lines: 1016 of them are the last that fit.
-  constexpr Index k = 4096;
-  constexpr std::size_t row = 129 * 64;
-  const auto workspace = [&](Index m, Index n, Index batch = 1, bool trans_a = false) {
-    return GemmPrimitive<float>({m, n, k, trans_a}, batch, 1, *lower).workspace();
-  };
-  constexpr std::size_t rounded = 1016 * row;
-  CHECK(workspace(1016, 513) > rounded);
-  for (const Index m : {1017, 4000, 5000}) {
-    CAPTURE(m);
-    CHECK(workspace(m, 513) > rounded / 2);
-    CHECK(workspace(m, 513) < rounded / 4 * 5);
-  }
-  CHECK(workspace(Index{1} << 20, 513) < rounded / 4);  // less than a block of terms
-  CHECK(workspace(1016, 512) < rounded / 4);
-  CHECK(workspace(1016, 513, 2) < rounded / 4);
-  CHECK(workspace(1016, 513, 1, true) < rounded / 4);
-}
-
 TEST_CASE("a factor rounded in parts gives the bits of one that each tile rounds") {
   const Kernels* lower = each_lower_kernels();
   if (lower == nullptr) return;

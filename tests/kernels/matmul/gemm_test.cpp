@@ -229,42 +229,6 @@ TEMPLATE_TEST_CASE("a product made for some threads runs on pools of any size", 
   }
 }
 
-TEMPLATE_TEST_CASE("a product is named after how its tiles are computed", "", float, double) {
-  const auto name = [](const GemmShape& shape) {
-    return std::string(GemmPrimitive<TestType>(shape, 1, 2).name());
-  };
-  CHECK(name({.m = 3, .n = 100, .k = 50}) == "few_rows");
-  CHECK(name({.m = 100, .n = 1, .k = 50, .trans_a = true}) == "few_rows");
-  CHECK(name({.m = 4, .n = 100, .k = 50}) == "blocked");
-  CHECK(name({.m = 4, .n = 100, .k = 50, .trans_b = true}) == "dots");
-  CHECK(name({.m = 100, .n = 1, .k = 50}) == "dots");
-  CHECK(name({.m = 5, .n = 100, .k = 50, .trans_b = true}) == "blocked");
-  CHECK(name({.m = 4, .n = 100, .k = 0}) == "no_product");
-  CHECK(GemmPrimitive<TestType>({.m = 0, .n = 100, .k = 5}, 1, 2).workspace() == 0);
-}
-
-TEST_CASE("a large factor by columns is packed, unless its rows are short or few columns read it") {
-  const auto packs = [](const Kernels& kernels, Index m, Index n, Index k) {
-    GemmCall<float> call{};
-    call.m = m;
-    call.n = n;
-    call.k = k;
-    call.a_row = 1;
-    call.a_col = m;
-    call.b_row = n;
-    call.b_col = 1;
-    call.ldc = n;
-    return kernel_set<float>(kernels).gemm->blocking(call).pack_a;
-  };
-  for (const auto* kernels : all_kernels()) {
-    INFO(isa_name(*kernels));
-    CHECK(packs(*kernels, 512, 40, 1600));
-    CHECK_FALSE(packs(*kernels, 512, 2, 1600));
-    CHECK_FALSE(packs(*kernels, 32, 16, 25600));
-    CHECK_FALSE(packs(*kernels, 64, 16, 64));
-  }
-}
-
 TEMPLATE_TEST_CASE("a large factor that few rows along k multiply has the same bits in any tile",
                    "", float, double) {
   for (const Index n : {16, 27, 64}) {
@@ -272,21 +236,6 @@ TEMPLATE_TEST_CASE("a large factor that few rows along k multiply has the same b
     check(make_case<TestType>(301, n, 2100, false, true, 0, 2), true);
   }
   check(make_case<TestType>(32, 64, 9000, false, true, 0), true);
-}
-
-TEST_CASE("blocks of a large factor that few rows along k multiply are long where vectors are") {
-  const auto terms = [](const Kernels& kernels, Index m, Index n, Index k, bool trans_b) {
-    return GemmPrimitive<float>({.m = m, .n = n, .k = k, .trans_b = trans_b}, 1, 2, kernels)
-        .block_k();
-  };
-  for (const auto* kernels : vector_kernels()) {
-    INFO(isa_name(*kernels));
-    const bool is_long = kernels->isa == Isa::avx512;
-    CHECK(terms(*kernels, 96, 16, 12544, true) == (is_long ? 1792 : 256));
-    CHECK(terms(*kernels, 96, 16, 2048, true) == 256);
-    CHECK(terms(*kernels, 96, 80, 12544, true) == 256);
-    CHECK(terms(*kernels, 96, 16, 12544, false) == 256);
-  }
 }
 
 TEMPLATE_TEST_CASE("the activation of a product has bounds and passes on NaN", "", float, double) {

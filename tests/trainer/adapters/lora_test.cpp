@@ -202,3 +202,26 @@ TEST_CASE("a weight that two nodes read has no adapter") {
   CHECK_THROWS_WITH(prepare(b.bytes(), with_adapters({.rank = 2, .targets = {"w"}})),
                     Contains("several nodes read the weight 'w'"));
 }
+
+TEST_CASE("layers that the loss does not read have no adapters") {
+  ModelBuilder b("two_heads", 17);
+  const std::string x = b.node("MatMul", {b.input("x", DType::float32, {"N", 8}),
+                                          b.initializer("body.weight", random_floats({8, 6}, 1))});
+  b.node("Tanh", {b.node("MatMul", {x, b.initializer("scores.weight", random_floats({6, 4}, 2))})},
+         {}, "logits");
+  const std::string pooled =
+      b.node("MatMul", {x, b.initializer("pooler.dense.weight", random_floats({6, 6}, 3))});
+  b.node("Tanh", {pooled}, {}, "pooled");
+  b.output("logits", DType::float32, {"N", 4});
+  b.output("pooled", DType::float32, {"N", 6});
+  const auto bytes = b.bytes();
+
+  PrepareOptions options = with_adapters({.rank = 2});
+  CHECK(modules_of(prepare(bytes, options)) == std::vector<std::string>{"body", "scores"});
+  options.head = NewHead{.classes = 3};
+  CHECK(modules_of(prepare(bytes, options)) == std::vector<std::string>{"body"});
+  options.head.reset();
+  options.lora->targets = {"pooler.dense"};
+  CHECK_THROWS_WITH(prepare(bytes, options),
+                    Contains("pooler.dense") && Contains("matches no layer") && Contains("body"));
+}

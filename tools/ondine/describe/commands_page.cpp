@@ -4,7 +4,7 @@
 namespace ondine::cli {
 namespace {
 
-constexpr const char* introduction =
+constexpr const char* commands_introduction =
     "# Commands\n\n"
     "`ondine man --markdown` prints this page. `ondine COMMAND --help` shows the usual options of "
     "a\n"
@@ -44,7 +44,7 @@ std::string row(const OptionDefinition& option) {
 }  // namespace
 
 std::string commands_page(const std::vector<CommandDefinition>& commands) {
-  std::string text = introduction;
+  std::string text = commands_introduction;
   for (const ExitStatus& one : exit_statuses) {
     text += std::string("| ") + one.code + " | " + one.meaning + " |\n";
   }

@@ -11,7 +11,7 @@
 namespace ondine::cli {
 namespace {
 
-constexpr const char* introduction =
+constexpr const char* options_introduction =
     "# Options\n\n"
     "`ondine options` prints this page from the table that the command line, job files, the C API\n"
     "and Python share (`include/ondine/options.h`). In C++ the names stand for the members of the\n"
@@ -80,7 +80,7 @@ std::string applies_of(const OptionInfo& option) {
 }
 
 std::string page() {
-  std::string text = introduction;
+  std::string text = options_introduction;
   for (const OptionGroup group : option_groups) {
     text += std::string("\n## ") + to_string(group) + "\n\n`" + struct_of(group) + "`\n";
     std::string heading;

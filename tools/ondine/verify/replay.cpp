@@ -18,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-struct Options {
+struct ReplayArguments {
   std::string folder;
   std::string results;
   LoadOptions load;
@@ -26,7 +26,7 @@ struct Options {
 
 class Replay {
  public:
-  explicit Replay(const Options& options)
+  explicit Replay(const ReplayArguments& options)
       : options_(options),
         calls_(json::parse(read_text(fs::path(options.folder) / "case.json")).at("calls")) {
     if (calls_.empty() || calls_[0].at("call") != "load") {
@@ -91,13 +91,13 @@ class Replay {
     }
   }
 
-  const Options& options_;
+  const ReplayArguments& options_;
   const json calls_;
   std::optional<Model> model_;
   std::size_t position_ = 0;
 };
 
-int run(const Options& options) {
+int run_replay(const ReplayArguments& options) {
   Replay replay(options);
   json report{{"status", "done"}};
   try {
@@ -118,7 +118,7 @@ int run(const Options& options) {
 }  // namespace
 
 void add_replay(Parser& parser) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ReplayArguments>();
   Command command =
       parser.add("replay", "Make the calls of a conformance case and write what they give",
                  "  ondine replay conformance/cases/state/swap results\n");
@@ -126,7 +126,7 @@ void add_replay(Parser& parser) {
   command.option("RESULTS", &options->results, "Folder to write to").required();
   command.option("--seed", &options->load.seed, "Seed of random operators");
   add_operator_sets(command, options->load);
-  command.runs([options] { return run(*options); });
+  command.runs([options] { return run_replay(*options); });
 }
 
 }  // namespace ondine::cli

@@ -67,7 +67,7 @@ std::string one_line(std::string text) {
   return text;
 }
 
-struct Options {
+struct VerifyArguments {
   std::vector<std::string> paths;
   std::string child;
   bool none_skipped = false;
@@ -93,7 +93,7 @@ class Worst {
   std::pair<std::uint64_t, std::string> largest_;
 };
 
-int run(const Options& options) {
+int run_verify(const VerifyArguments& options) {
   if (!options.child.empty()) return run_hostile_child(options.child, options.verify);
   std::vector<Case> cases;
   for (const std::string& path : options.paths) {
@@ -127,7 +127,7 @@ int run(const Options& options) {
 }  // namespace
 
 void add_verify(Parser& parser) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<VerifyArguments>();
   Command command = parser.add(
       "verify", "Run conformance cases and compare with their expected results",
       "  ondine verify cases/training\n"
@@ -153,7 +153,7 @@ void add_verify(Parser& parser) {
   add_operator_sets(command, options->verify.load);
   command.runs([options] {
     if (options->paths.empty() && options->child.empty()) throw WrongUsage("PATH is required");
-    return run(*options);
+    return run_verify(*options);
   });
 }
 

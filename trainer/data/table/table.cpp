@@ -30,10 +30,6 @@ struct Table {
   Weights weights;
 };
 
-bool contains(const std::vector<std::string>& names, const std::string& name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
 class TableReader {
  public:
   TableReader(const DatasetOptions& options, const fs::path& file)

@@ -1,6 +1,7 @@
 // Which columns of a table are features and which one is the target.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <optional>
 #include <span>
@@ -10,6 +11,10 @@
 #include <ondine/dataset.h>
 
 namespace ondine::data {
+
+inline bool contains(std::span<const std::string> names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
 
 struct TablePositions {
   std::vector<std::size_t> features;   // in the order of "features"

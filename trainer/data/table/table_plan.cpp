@@ -13,6 +13,7 @@
 #include "core/out_of_memory.h"
 #include "trainer/data/column.h"
 #include "trainer/data/fingerprint.h"
+#include "trainer/data/table/table_columns.h"
 
 namespace ondine {
 namespace {
@@ -24,10 +25,6 @@ const Value* find(const std::vector<std::pair<std::string, Value>>& list, const 
   const auto found =
       std::find_if(list.begin(), list.end(), [&](const auto& one) { return one.first == name; });
   return found == list.end() ? nullptr : &found->second;
-}
-
-bool contains(const std::vector<std::string>& names, const std::string& name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
 }
 
 template <class Value>
@@ -79,7 +76,7 @@ class Planner {
   void check_names(const char* option, const std::vector<std::string>& names) const {
     std::set<std::string_view> seen;
     for (const std::string& name : names) {
-      if (!contains(part_.table->features, name)) {
+      if (!data::contains(part_.table->features, name)) {
         fail(ErrorCode::mismatch, option, " names ", quoted(name),
              ", which is no feature of the table");
       }
@@ -93,7 +90,7 @@ class Planner {
     TableColumn column;
     column.name = name;
     const std::int64_t* size = find(options_.embed, name);
-    const bool is_one_hot = contains(options_.one_hot, name);
+    const bool is_one_hot = data::contains(options_.one_hot, name);
     if (size == nullptr && !is_one_hot) {
       plan_number(column);
       return column;
@@ -105,7 +102,7 @@ class Planner {
       fail(ErrorCode::mismatch, "the embedding of column ", quoted(name), " has ", *size,
            " numbers, needed: 1 to 65536");
     }
-    if (contains(options_.standardize, name)) {
+    if (data::contains(options_.standardize, name)) {
       fail(ErrorCode::mismatch, "column ", quoted(name), " holds categories, which cannot be ",
            "standardized");
     }
@@ -163,7 +160,7 @@ class Planner {
     std::vector<double> known = numbers;
     std::erase_if(known, [](double one) { return std::isnan(one); });
     set_fill(column, known);
-    if (!options_.standardize_all && !contains(options_.standardize, column.name)) return;
+    if (!options_.standardize_all && !data::contains(options_.standardize, column.name)) return;
     if (column.fill) {
       for (double& one : numbers) one = std::isnan(one) ? *column.fill : one;
     }
@@ -220,7 +217,7 @@ RawTable raw_table(const TableOptions& options) {
   raw.categories = options.one_hot;
   for (const auto& [name, size] : options.embed) raw.categories.push_back(name);
   for (const auto& [name, fill] : options.fill) {
-    if (!contains(raw.categories, name)) raw.fillable.push_back(name);
+    if (!data::contains(raw.categories, name)) raw.fillable.push_back(name);
   }
   raw.all_fillable = options.fill_all.has_value();
   return raw;

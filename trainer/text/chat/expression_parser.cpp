@@ -8,17 +8,17 @@
 namespace ondine::text::chat {
 namespace {
 
-using Kind = Expression::Kind;
-constexpr int most_levels = 64;
+using ExpressionKind = Expression::Kind;
+constexpr int most_expression_levels = 64;
 constexpr std::size_t most_chained = 1000;
 
 // Counts what is nested.
 class Level {
  public:
   Level(int& level, int line) : level_(&level) {
-    if (++level > most_levels) {
-      fail(ErrorCode::limit, "line ", line, ": expressions are nested more than ", most_levels,
-           " deep");
+    if (++level > most_expression_levels) {
+      fail(ErrorCode::limit, "line ", line, ": expressions are nested more than ",
+           most_expression_levels, " deep");
     }
   }
   ~Level() { --*level_; }
@@ -65,7 +65,7 @@ void ExpressionParser::expect_end() {
   if (!is_at_end()) reject("the end of the tag");
 }
 
-ExpressionPtr ExpressionParser::make(Kind kind, std::string name) const {
+ExpressionPtr ExpressionParser::make(ExpressionKind kind, std::string name) const {
   auto result = std::make_unique<Expression>();
   result->kind = kind;
   result->line = line();
@@ -75,7 +75,7 @@ ExpressionPtr ExpressionParser::make(Kind kind, std::string name) const {
 
 ExpressionPtr ExpressionParser::join(ExpressionPtr left, std::string sign,
                                      ExpressionPtr right) const {
-  ExpressionPtr result = make(Kind::binary, std::move(sign));
+  ExpressionPtr result = make(ExpressionKind::binary, std::move(sign));
   result->parts.push_back(std::move(left));
   result->parts.push_back(std::move(right));
   return result;
@@ -85,7 +85,7 @@ ExpressionPtr ExpressionParser::read() {
   const Level level(level_, line());
   ExpressionPtr value = read_or();
   if (!accept("if")) return value;
-  ExpressionPtr choice = make(Kind::choice);
+  ExpressionPtr choice = make(ExpressionKind::choice);
   choice->parts.push_back(read_or());
   choice->parts.push_back(std::move(value));
   choice->parts.push_back(accept("else") ? read() : nullptr);
@@ -113,7 +113,7 @@ ExpressionPtr ExpressionParser::read_not() {
   const Level level(level_, line());
   if (!is_word("not")) return read_comparison();
   ++at_;
-  ExpressionPtr result = make(Kind::unary, "not");
+  ExpressionPtr result = make(ExpressionKind::unary, "not");
   result->parts.push_back(read_not());
   return result;
 }
@@ -141,7 +141,7 @@ ExpressionPtr ExpressionParser::read_signed() {
   const Level level(level_, line());
   if (!is_word("-")) return read_filtered(read_postfix(read_primary()));
   ++at_;
-  ExpressionPtr result = make(Kind::unary, "-");
+  ExpressionPtr result = make(ExpressionKind::unary, "-");
   result->parts.push_back(is_word("-") ? read_signed() : read_postfix(read_primary()));
   return read_filtered(std::move(result));
 }
@@ -149,14 +149,14 @@ ExpressionPtr ExpressionParser::read_signed() {
 ExpressionPtr ExpressionParser::read_postfix(ExpressionPtr value) {
   for (std::size_t count = 0; count < most_chained; ++count) {
     if (accept(".")) {
-      ExpressionPtr next = make(Kind::attribute);
+      ExpressionPtr next = make(ExpressionKind::attribute);
       next->name = expect_name("the name of a member");
       next->parts.push_back(std::move(value));
       value = std::move(next);
     } else if (is_word("[")) {
       value = read_subscript(std::move(value));
     } else if (is_word("(")) {
-      ExpressionPtr call = make(Kind::call);
+      ExpressionPtr call = make(ExpressionKind::call);
       call->parts.push_back(std::move(value));
       read_arguments(*call);
       value = std::move(call);
@@ -170,14 +170,14 @@ ExpressionPtr ExpressionParser::read_postfix(ExpressionPtr value) {
 ExpressionPtr ExpressionParser::read_subscript(ExpressionPtr value) {
   expect("[");
   ExpressionPtr first = is_word(":") ? nullptr : read();
-  ExpressionPtr result = make(is_word(":") ? Kind::slice : Kind::item);
+  ExpressionPtr result = make(is_word(":") ? ExpressionKind::slice : ExpressionKind::item);
   result->parts.push_back(std::move(value));
   result->parts.push_back(std::move(first));
-  while (result->kind == Kind::slice && result->parts.size() < 4 && accept(":")) {
+  while (result->kind == ExpressionKind::slice && result->parts.size() < 4 && accept(":")) {
     const bool is_open = is_word(":") || is_word("]");
     result->parts.push_back(is_open ? nullptr : read());
   }
-  if (result->kind == Kind::slice) result->parts.resize(4);
+  if (result->kind == ExpressionKind::slice) result->parts.resize(4);
   expect("]");
   return result;
 }
@@ -185,7 +185,7 @@ ExpressionPtr ExpressionParser::read_subscript(ExpressionPtr value) {
 ExpressionPtr ExpressionParser::read_filtered(ExpressionPtr value) {
   for (std::size_t count = 0; count < most_chained; ++count) {
     if (accept("|")) {
-      ExpressionPtr filter = make(Kind::filter);
+      ExpressionPtr filter = make(ExpressionKind::filter);
       filter->name = expect_name("the name of a filter");
       filter->parts.push_back(std::move(value));
       if (is_word("(")) read_arguments(*filter);
@@ -202,7 +202,7 @@ ExpressionPtr ExpressionParser::read_filtered(ExpressionPtr value) {
 }
 
 ExpressionPtr ExpressionParser::read_test(ExpressionPtr value) {
-  ExpressionPtr test = make(Kind::test);
+  ExpressionPtr test = make(ExpressionKind::test);
   test->is_negated = accept("not");
   test->name = expect_name("the name of a test");
   test->parts.push_back(std::move(value));
@@ -227,7 +227,7 @@ void ExpressionParser::read_arguments(Expression& call) {
 
 ExpressionPtr ExpressionParser::read_primary() {
   const Token token = peek();
-  ExpressionPtr result = make(Kind::constant);
+  ExpressionPtr result = make(ExpressionKind::constant);
   switch (token.kind) {
     case Token::Kind::text:
       result->constant = Value::of(std::string());
@@ -266,13 +266,13 @@ ExpressionPtr ExpressionParser::read_primary() {
     if (token.text == none) result->constant = Value::none();
   }
   if (!result->constant.is(Value::Kind::undefined)) return result;
-  result->kind = Kind::name;
+  result->kind = ExpressionKind::name;
   result->name = token.text;
   return result;
 }
 
 ExpressionPtr ExpressionParser::read_list() {
-  ExpressionPtr list = make(Kind::list);
+  ExpressionPtr list = make(ExpressionKind::list);
   expect("[");
   while (!accept("]")) {
     list->parts.push_back(read());
@@ -282,7 +282,7 @@ ExpressionPtr ExpressionParser::read_list() {
 }
 
 ExpressionPtr ExpressionParser::read_map() {
-  ExpressionPtr map = make(Kind::map);
+  ExpressionPtr map = make(ExpressionKind::map);
   expect("{");
   while (!accept("}")) {
     map->parts.push_back(read());

@@ -97,7 +97,7 @@ bool fits(const CachePorts& cache, const PortInfo& output) {
   return true;
 }
 
-[[noreturn]] void refuse(const PortInfo& input, std::string_view why) {
+[[noreturn]] void refuse_cache(const PortInfo& input, std::string_view why) {
   fail(ErrorCode::mismatch, "input ", quoted(input.name), ", a ", input.type, ", ", why);
 }
 
@@ -111,10 +111,11 @@ std::size_t find_present(const CachePorts& cache, const std::vector<PortInfo>& o
     std::erase_if(fitting, [&](std::size_t i) { return words_of(outputs[i].name) != words; });
   }
   if (fitting.size() == 1) return fitting.front();
-  refuse(cache.past, fitting.empty()
-                         ? "is no cache: no output has its type and dims but for one, under a name "
-                           "that fits"
-                         : "is a cache with more than one output that fits");
+  refuse_cache(cache.past,
+               fitting.empty()
+                   ? "is no cache: no output has its type and dims but for one, under a name "
+                     "that fits"
+                   : "is a cache with more than one output that fits");
 }
 
 }  // namespace
@@ -126,9 +127,10 @@ std::vector<CachePorts> pair_caches(const PortInfo& ids, std::span<const PortInf
   for (const PortInfo& input : inputs) {
     CachePorts cache{.past = input, .present = {}};
     if (!find_axes(ids, cache)) {
-      refuse(input,
-             "is not understood: a cache has one open dim, that of the tokens, besides that of the "
-             "samples");
+      refuse_cache(
+          input,
+          "is not understood: a cache has one open dim, that of the tokens, besides that of the "
+          "samples");
     }
     cache.present = outputs[find_present(cache, outputs)].name;
     caches.push_back(std::move(cache));
@@ -136,7 +138,7 @@ std::vector<CachePorts> pair_caches(const PortInfo& ids, std::span<const PortInf
   for (const CachePorts& cache : caches) {
     const auto taken =
         std::erase_if(rest, [&](const PortInfo& output) { return output.name == cache.present; });
-    if (taken == 0) refuse(cache.past, "shares its output with another cache");
+    if (taken == 0) refuse_cache(cache.past, "shares its output with another cache");
   }
   outputs = std::move(rest);
   return caches;

@@ -14,8 +14,8 @@
 namespace ondine::text::tokenizer {
 namespace {
 
-constexpr std::size_t most_steps = 32;
-constexpr std::size_t most_content_bytes = 1024;
+constexpr std::size_t most_decode_steps = 32;
+constexpr std::size_t most_decode_content = 1024;
 
 std::string replaced(std::string_view text, std::string_view from, std::string_view to) {
   std::string result;
@@ -28,7 +28,7 @@ std::string replaced(std::string_view text, std::string_view from, std::string_v
   }
 }
 
-class ByteLevel final : public Decoder {
+class ByteLevelDecoder final : public Decoder {
  public:
   void run(Tokens& tokens) const override {
     std::string bytes;
@@ -166,9 +166,9 @@ class Fuse final : public Decoder {
   }
 };
 
-class Strip final : public Decoder {
+class StripDecoder final : public Decoder {
  public:
-  explicit Strip(const JsonView& json)
+  explicit StripDecoder(const JsonView& json)
       : content_(json.at("content").text()),
         start_(json.at("start").integer(std::int64_t{1} << 40)),
         stop_(json.at("stop").integer(std::int64_t{1} << 40)) {
@@ -194,9 +194,9 @@ class Strip final : public Decoder {
   std::int64_t stop_;
 };
 
-class Replace final : public Decoder {
+class ReplaceDecoder final : public Decoder {
  public:
-  Replace(Regex regex, std::string content)
+  ReplaceDecoder(Regex regex, std::string content)
       : regex_(std::move(regex)), content_(std::move(content)) {}
   void run(Tokens& tokens) const override {
     for (std::string& token : tokens) {
@@ -233,24 +233,24 @@ class BpeDecoder final : public Decoder {
   std::string suffix_;
 };
 
-std::unique_ptr<const Decoder> make_replace(const JsonView& json) {
+std::unique_ptr<const Decoder> make_replace_decoder(const JsonView& json) {
   json.allow_only({"pattern", "content"});
   const JsonView pattern = json.at("pattern");
   pattern.allow_only({"String", "Regex"});
   std::string content(json.at("content").text());
-  if (content.size() > most_content_bytes) {
-    fail(ErrorCode::limit, quoted(json.path()), " has more than ", most_content_bytes, " bytes");
+  if (content.size() > most_decode_content) {
+    fail(ErrorCode::limit, quoted(json.path()), " has more than ", most_decode_content, " bytes");
   }
   Regex regex = pattern.has("String") ? Regex::literal(pattern.at("String").text())
                                       : Regex(pattern.at("Regex").text());
-  return std::make_unique<Replace>(std::move(regex), std::move(content));
+  return std::make_unique<ReplaceDecoder>(std::move(regex), std::move(content));
 }
 
 std::unique_ptr<const Decoder> make_decoder(const JsonView& json) {
   const std::string_view type = json.type();
   if (type == "ByteLevel") {
     json.allow_only({"add_prefix_space", "trim_offsets", "use_regex"});
-    return std::make_unique<ByteLevel>();
+    return std::make_unique<ByteLevelDecoder>();
   }
   if (type == "ByteFallback" || type == "Fuse") {
     json.allow_only({});
@@ -259,9 +259,10 @@ std::unique_ptr<const Decoder> make_decoder(const JsonView& json) {
   }
   if (type == "WordPiece") return std::make_unique<WordPiece>(json);
   if (type == "Metaspace") return std::make_unique<Metaspace>(json);
-  if (type == "Strip") return std::make_unique<Strip>(json);
+  if (type == "Strip") return std::make_unique<StripDecoder>(json);
   if (type == "Replace") {
-    return with_context([&] { return make_replace(json); }, [&] { return quoted(json.path()); });
+    return with_context([&] { return make_replace_decoder(json); },
+                        [&] { return quoted(json.path()); });
   }
   if (type == "BPEDecoder") return std::make_unique<BpeDecoder>(json);
   fail(ErrorCode::unsupported, quoted(json.path()), " is of type ", quoted(type),
@@ -277,8 +278,8 @@ void read_decoder(const JsonView& json, Decoders& steps) {
   } else {
     steps.push_back(make_decoder(json));
   }
-  if (steps.size() > most_steps) {
-    fail(ErrorCode::limit, quoted(json.path()), " has more than ", most_steps, " steps");
+  if (steps.size() > most_decode_steps) {
+    fail(ErrorCode::limit, quoted(json.path()), " has more than ", most_decode_steps, " steps");
   }
 }
 

@@ -11,8 +11,8 @@
 namespace ondine::text::tokenizer {
 namespace {
 
-constexpr std::size_t most_steps = 32;
-constexpr std::size_t most_content_bytes = 1024;
+constexpr std::size_t most_normalize_steps = 32;
+constexpr std::size_t most_normalize_content = 1024;
 // NFKC makes 33 bytes of 3.
 constexpr std::size_t most_expansion = 32;
 constexpr std::size_t least_bound = 65536;
@@ -57,9 +57,9 @@ class Nmt final : public Normalizer {
   }
 };
 
-class Strip final : public Normalizer {
+class StripNormalizer final : public Normalizer {
  public:
-  explicit Strip(const JsonView& json)
+  explicit StripNormalizer(const JsonView& json)
       : left_(json.flag_or("strip_left", true)), right_(json.flag_or("strip_right", true)) {
     json.allow_only({"strip_left", "strip_right"});
   }
@@ -90,8 +90,9 @@ class Prepend final : public Normalizer {
  public:
   explicit Prepend(const JsonView& json) : text_(json.at("prepend").text()) {
     json.allow_only({"prepend"});
-    if (text_.size() > most_content_bytes) {
-      fail(ErrorCode::limit, quoted(json.path()), " has more than ", most_content_bytes, " bytes");
+    if (text_.size() > most_normalize_content) {
+      fail(ErrorCode::limit, quoted(json.path()), " has more than ", most_normalize_content,
+           " bytes");
     }
   }
   void run(NormalText& text) const override {
@@ -102,7 +103,7 @@ class Prepend final : public Normalizer {
   std::string text_;
 };
 
-class ByteLevel final : public Normalizer {
+class ByteLevelNormalizer final : public Normalizer {
  public:
   void run(NormalText& text) const override {
     std::string mapped;
@@ -114,9 +115,9 @@ class ByteLevel final : public Normalizer {
 // Where a text grew above this, normalize() refuses it.
 std::size_t bound_of(std::size_t bytes) { return most_expansion * bytes + least_bound; }
 
-class Replace final : public Normalizer {
+class ReplaceNormalizer final : public Normalizer {
  public:
-  Replace(Regex regex, std::string content)
+  ReplaceNormalizer(Regex regex, std::string content)
       : regex_(std::move(regex)), content_(std::move(content)) {}
   void run(NormalText& text) const override {
     std::string result;
@@ -145,20 +146,21 @@ class Replace final : public Normalizer {
   std::string content_;
 };
 
-std::unique_ptr<const Normalizer> make_replace(const JsonView& json) {
+std::unique_ptr<const Normalizer> make_replace_normalizer(const JsonView& json) {
   json.allow_only({"pattern", "content"});
   const JsonView pattern = json.at("pattern");
   pattern.allow_only({"String", "Regex"});
   std::string content(json.at("content").text());
-  if (content.size() > most_content_bytes) {
-    fail(ErrorCode::limit, quoted(json.path()), " has more than ", most_content_bytes, " bytes");
+  if (content.size() > most_normalize_content) {
+    fail(ErrorCode::limit, quoted(json.path()), " has more than ", most_normalize_content,
+         " bytes");
   }
   return with_context(
       [&] {
-        return std::make_unique<Replace>(pattern.has("String")
-                                             ? Regex::literal(pattern.at("String").text())
-                                             : Regex(pattern.at("Regex").text()),
-                                         std::move(content));
+        return std::make_unique<ReplaceNormalizer>(pattern.has("String")
+                                                       ? Regex::literal(pattern.at("String").text())
+                                                       : Regex(pattern.at("Regex").text()),
+                                                   std::move(content));
       },
       [&] { return quoted(json.path()); });
 }
@@ -178,10 +180,10 @@ std::unique_ptr<const Normalizer> make_normalizer(const JsonView& json) {
   if (type == "Lowercase") return simple<Lowercase>(json);
   if (type == "StripAccents") return simple<StripAccents>(json);
   if (type == "Nmt") return simple<Nmt>(json);
-  if (type == "ByteLevel") return simple<ByteLevel>(json);
-  if (type == "Strip") return std::make_unique<Strip>(json);
+  if (type == "ByteLevel") return simple<ByteLevelNormalizer>(json);
+  if (type == "Strip") return std::make_unique<StripNormalizer>(json);
   if (type == "Prepend") return std::make_unique<Prepend>(json);
-  if (type == "Replace") return make_replace(json);
+  if (type == "Replace") return make_replace_normalizer(json);
   if (type == "BertNormalizer") return make_bert_normalizer(json);
   if (type == "Precompiled") return make_precompiled(json);
   fail(ErrorCode::unsupported, quoted(json.path()), " is of type ", quoted(type),
@@ -197,8 +199,8 @@ void read_normalizer(const JsonView& json, Normalizers& steps) {
   } else {
     steps.push_back(make_normalizer(json));
   }
-  if (steps.size() > most_steps) {
-    fail(ErrorCode::limit, quoted(json.path()), " has more than ", most_steps, " steps");
+  if (steps.size() > most_normalize_steps) {
+    fail(ErrorCode::limit, quoted(json.path()), " has more than ", most_normalize_steps, " steps");
   }
 }
 
@@ -206,7 +208,7 @@ void normalize(const Normalizers& steps, NormalText& text) {
   const std::size_t most = bound_of(text.text.size());
   for (const auto& step : steps) {
     step->run(text);
-    if (text.text.size() > most) Replace::fail_growth();
+    if (text.text.size() > most) ReplaceNormalizer::fail_growth();
   }
 }
 

@@ -11,7 +11,7 @@
 namespace ondine::graph {
 namespace {
 
-constexpr float least_scale = 0x1p-64F;
+constexpr float least_loss_scale = 0x1p-64F;
 constexpr float largest_scale = 0x1p64F;
 constexpr std::int64_t first_with_where = 9;
 
@@ -111,7 +111,9 @@ void check_loss_scale(const LossScale& scale) {
   const auto require = [](bool holds, const char* needed, auto found) {
     if (!holds) fail(ErrorCode::mismatch, needed, ", found ", found);
   };
-  const auto in_range = [](float value) { return value >= least_scale && value <= largest_scale; };
+  const auto in_range = [](float value) {
+    return value >= least_loss_scale && value <= largest_scale;
+  };
   if (const auto* fixed = std::get_if<StaticLossScale>(&scale)) {
     require(in_range(fixed->scale), "the loss scale must be in [2^-64, 2^64]", fixed->scale);
   }
@@ -206,8 +208,8 @@ void LossScaler::write_next_scale(const DynamicLossScale& dynamic) {
       writer_->node("Mul", {scale_, number("loss_scale.backoff", 0.5F)}, "loss_scale.halved");
   const std::string above = writer_->node(
       "Min", {doubled, number("loss_scale.largest", largest_scale)}, "loss_scale.above");
-  const std::string below =
-      writer_->node("Max", {halved, number("loss_scale.least", least_scale)}, "loss_scale.below");
+  const std::string below = writer_->node(
+      "Max", {halved, number("loss_scale.least", least_loss_scale)}, "loss_scale.below");
   const std::string grown =
       write_selection(*writer_, grows, above, scale_, scale, "loss_scale.grown");
   bind(scale_, kept(grown, below, scale, "loss_scale.next"), scale);

@@ -12,8 +12,8 @@
 namespace ondine::graph {
 namespace {
 
-constexpr int iterations = 3;
-constexpr double least_norm = 1e-30;
+constexpr int power_iterations = 3;
+constexpr double least_length = 1e-30;
 
 // Column j of the discrete cosine transform of that size, which are orthonormal.
 Tensor cosines(DType dtype, std::int64_t size, std::int64_t rank) {
@@ -88,7 +88,7 @@ const std::string& Subspace::is_due() {
 void Subspace::follow_gradient() {
   choose(cosines(step_->dtype, size_, rank_), [&](GraphWriter& inner) {
     std::string p = name_;
-    for (int i = 0; i < iterations; ++i) p = iterate(inner, p);
+    for (int i = 0; i < power_iterations; ++i) p = iterate(inner, p);
     return p;
   });
 }
@@ -117,7 +117,7 @@ std::string Subspace::seen(GraphWriter& graph, const std::string& g, const std::
 
 // One step of power iteration. The product is scaled, so that small gradients do not underflow.
 std::string Subspace::iterate(GraphWriter& graph, const std::string& p) {
-  const std::string least = writer_->number("norm.least", least_norm, step_->dtype);
+  const std::string least = writer_->number("norm.least", least_length, step_->dtype);
   const std::string z = seen(graph, step_->g, p, name_ + ".product");
   const std::string norm =
       graph.node("Max", {norm_of(graph, z, name_ + ".norm"), least}, name_ + ".divisor");
@@ -177,7 +177,7 @@ std::string Subspace::column(GraphWriter& body, const std::string& y, const std:
   }
   const std::string norm = body.node("Max",
                                      {norm_of(body, v, name_ + ".length"),
-                                      writer_->number("norm.least", least_norm, step_->dtype)},
+                                      writer_->number("norm.least", least_length, step_->dtype)},
                                      name_ + ".length_divisor");
   return body.node("Div", {v, norm}, name_ + ".unit");
 }
