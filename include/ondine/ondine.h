@@ -47,6 +47,7 @@
 #include <ondine/schedule.h>
 #include <ondine/shape.h>
 #include <ondine/table.h>
+#include <ondine/train_budget.h>
 #include <ondine/tensor.h>
 #include <ondine/text.h>
 #include <ondine/trainer.h>

@@ -22,6 +22,7 @@
 #include <ondine/networks.h>
 #include <ondine/prepare.h>
 #include <ondine/table.h>
+#include <ondine/train_budget.h>
 #include <ondine/trainer.h>
 
 namespace ondine {
@@ -50,6 +51,7 @@ enum class OptionGroup : std::uint8_t {
   generate,  // GenerateOptions
   import_,   // ImportHuggingFaceOptions; its name is "import"
   network,   // NetworkOptions
+  budget,    // TrainBudget
   // FinetuneOptions, but for those of data and loading, which have groups of their own. Many rows
   // are those of prepare and train; their defaults are empty where finetune() chooses.
   finetune,
@@ -58,7 +60,8 @@ ONDINE_API const char* to_string(OptionGroup group) noexcept;
 inline constexpr OptionGroup option_groups[] = {
     OptionGroup::load,     OptionGroup::data,     OptionGroup::table,   OptionGroup::prepare,
     OptionGroup::train,    OptionGroup::evaluate, OptionGroup::export_, OptionGroup::federate,
-    OptionGroup::generate, OptionGroup::import_,  OptionGroup::network, OptionGroup::finetune};
+    OptionGroup::generate, OptionGroup::import_,  OptionGroup::network, OptionGroup::budget,
+    OptionGroup::finetune};
 
 // Another option that must be given, or have one of these values.
 struct OptionCondition {
@@ -130,6 +133,8 @@ ONDINE_API LoadOptions load_options(const OptionValues& values,
                                     LoadOptions start = {});
 ONDINE_API TableOptions table_options(const OptionValues& values,
                                       OptionSpelling spelling = OptionSpelling::name);
+ONDINE_API TrainBudget train_budget(const OptionValues& values,
+                                    OptionSpelling spelling = OptionSpelling::name);
 ONDINE_API PrepareOptions prepare_options(const OptionValues& values,
                                           OptionSpelling spelling = OptionSpelling::name);
 // "map" and "set" are INPUT=VALUE; `inputs` tells where names that contain '=' end.

@@ -1,9 +1,13 @@
 #include <ondine/prepare.h>
 
+#include <algorithm>
+#include <cmath>
 #include <iostream>
 #include <memory>
+#include <span>
 
 #include <ondine/options.h>
+#include <ondine/printable.h>
 
 #include "ondine/command.h"
 #include "ondine/common.h"
@@ -18,16 +22,43 @@ struct PrepareArguments {
   std::string output;
   OptionValues values;
   OptionValues table;
+  OptionValues budget;
   TrainingRows rows;
   LoadOptions load;
 };
 
+std::string percent(double share) { return number(std::round(share * 1000) / 10) + " %"; }
+
+void keep_to_budget(const PrepareArguments& options, const Dataset& data, const TrainBudget& budget,
+                    PrepareOptions& prepare) {
+  const TrainChoice choice =
+      choose_trained(Model::load(options.input, options.load), data, prepare, budget, options.load);
+  prepare.train = choice.train;
+  prepare.last_layers.reset();
+  prepare.init = WeightInit::keep;
+  std::cout << "budget: trains " << choice.train.size() << " of " << choice.parameters.size()
+            << " parameters, which have " << percent(choice.gain) << " of the gain; a step takes "
+            << human_bytes(choice.bytes) << ", one of all " << human_bytes(choice.all_bytes)
+            << '\n';
+  constexpr std::size_t most = 20;
+  for (const ParameterGain& one :
+       std::span(choice.parameters).first(std::min(most, choice.parameters.size()))) {
+    std::cout << "  " << (one.trained ? "train   " : "freeze  ") << printable(one.name) << "  "
+              << percent(one.gain) << '\n';
+  }
+  if (choice.parameters.size() > most) {
+    std::cout << "  and " << choice.parameters.size() - most << " with less\n";
+  }
+}
+
 int run_prepare(PrepareArguments& options) {
   const TableOptions table = table_options(options.table, OptionSpelling::dashes);
-  std::optional<TablePlan> plan =
-      use_training_rows(options.rows, options.input, table, options.values);
+  const TrainBudget budget = train_budget(options.budget, OptionSpelling::dashes);
+  UsedRows used =
+      use_training_rows(options.rows, options.input, table, budget.bytes != 0, options.values);
   PrepareOptions prepare = prepare_options(options.values, OptionSpelling::dashes);
-  prepare.table = std::move(plan);
+  prepare.table = std::move(used.plan);
+  if (budget.bytes != 0) keep_to_budget(options, used.data, budget, prepare);
   const PrepareReport report =
       ondine::prepare(options.input, options.output, prepare, options.load);
   print_warnings(report.warnings);
@@ -63,6 +94,7 @@ void add_prepare(Parser& parser) {
   command.option("-o,--output", &options->output, "Training model to write").required();
   command.table(OptionGroup::prepare, options->values);
   command.table(OptionGroup::table, options->table);
+  command.table(OptionGroup::budget, options->budget);
   add_training_rows(command, options->rows, options->load.deadline);
   add_deadline(command, options->load);
   add_operator_sets(command, options->load);

@@ -38,9 +38,9 @@ std::string count_weights(const Dataset& data) {
 void add_training_rows(Command command, TrainingRows& options,
                        const std::optional<std::chrono::milliseconds>& deadline) {
   options.is_shared = [command] { return command.is_from_job("--data"); };
-  command.heading("Data of --class-weights balanced and of columns of a table");
+  command.heading("Data of --class-weights balanced, of columns of a table and of a budget");
   Option data = add_data_options(command, options.data, deadline);
-  command.heading("Data of --class-weights balanced and of columns of a table");
+  command.heading("Data of --class-weights balanced, of columns of a table and of a budget");
   command
       .option("--validation-split", &options.validation_split,
               "Fraction of the rows that `train` sets apart with the same --seed")
@@ -49,8 +49,8 @@ void add_training_rows(Command command, TrainingRows& options,
   command.find("--seed").needs(data);
 }
 
-std::optional<TablePlan> use_training_rows(const TrainingRows& options, const std::string& file,
-                                           const TableOptions& table, OptionValues& values) {
+UsedRows use_training_rows(const TrainingRows& options, const std::string& file,
+                           const TableOptions& table, bool has_budget, OptionValues& values) {
   require_data(options.data);
   const auto balanced = std::find_if(values.begin(), values.end(), [](const auto& one) {
     return one.first == "class-weights" && one.second == "balanced";
@@ -61,13 +61,14 @@ std::optional<TablePlan> use_training_rows(const TrainingRows& options, const st
     if (!table.is_empty()) {
       throw WrongUsage("--one-hot, --embed, --standardize and --impute need --data");
     }
+    if (has_budget) throw WrongUsage("--train-budget needs --data");
     return {};
   }
-  if (!is_balanced && table.is_empty()) {
+  if (!is_balanced && table.is_empty() && !has_budget) {
     if (options.is_shared()) return {};
     throw WrongUsage(
-        "prepare reads --data for --class-weights balanced, --one-hot, --embed, --standardize and "
-        "--impute only");
+        "prepare reads --data for --class-weights balanced, --one-hot, --embed, --standardize, "
+        "--impute and --train-budget only");
   }
   DatasetOptions how = dataset_options(options.data, Model::load(file), DataUse::training);
   if (!table.is_empty()) how.raw = raw_table(table);
@@ -80,10 +81,11 @@ std::optional<TablePlan> use_training_rows(const TrainingRows& options, const st
                                    [](const auto& one) { return one.first == "row-weights"; });
   if (!data.weights().empty() && !is_said) values.emplace_back("row-weights", "true");
   if (is_balanced) balanced->second = count_weights(data);
-  if (table.is_empty()) return {};
-  TablePlan plan = plan_table(data, table);
-  for (const std::string& note : plan.notes) std::cerr << "note: " << note << '\n';
-  return plan;
+  UsedRows used{{}, std::move(data)};
+  if (table.is_empty()) return used;
+  used.plan = plan_table(used.data, table);
+  for (const std::string& note : used.plan->notes) std::cerr << "note: " << note << '\n';
+  return used;
 }
 
 }  // namespace ondine::cli

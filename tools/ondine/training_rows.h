@@ -24,12 +24,16 @@ struct TrainingRows {
 void add_training_rows(Command command, TrainingRows& options,
                        const std::optional<std::chrono::milliseconds>& deadline);
 
+struct UsedRows {
+  std::optional<TablePlan> plan = {};
+  Dataset data = {};  // what the budget is chosen by
+};
+
 // In place of --class-weights balanced puts the weights: for class c of C classes in N rows of
-// training data, N_c of which are its own, N / (C N_c), and prints them. Returns the plan of the
-// table that is asked for. Throws WrongUsage for data that nothing needs and for what needs data,
-// Error(mismatch) for weights of data without one integer or class for each row and for a class
-// without rows.
-std::optional<TablePlan> use_training_rows(const TrainingRows& options, const std::string& model,
-                                           const TableOptions& table, OptionValues& values);
+// training data, N_c of which are its own, N / (C N_c), and prints them. Throws WrongUsage for data
+// that nothing needs and for what needs data, Error(mismatch) for weights of data without one
+// integer or class for each row and for a class without rows.
+UsedRows use_training_rows(const TrainingRows& options, const std::string& model,
+                           const TableOptions& table, bool has_budget, OptionValues& values);
 
 }  // namespace ondine::cli

@@ -54,6 +54,7 @@ struct EvaluateTarget {
 const Rows<LoadOptions>& load_rows();
 const Rows<DataTarget>& data_rows();
 const Rows<TableOptions>& table_rows();
+const Rows<TrainBudget>& budget_rows();
 const Rows<PrepareTarget>& prepare_rows();
 const Rows<TrainTarget>& train_rows();
 const Rows<EvaluateTarget>& evaluate_rows();

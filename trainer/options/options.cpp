@@ -86,6 +86,8 @@ const char* to_string(OptionGroup group) noexcept {
       return "import";
     case OptionGroup::network:
       return "network";
+    case OptionGroup::budget:
+      return "budget";
     case OptionGroup::finetune:
       break;
   }
@@ -116,6 +118,8 @@ std::span<const OptionInfo> option_table(OptionGroup group) {
       return infos_of(options::import_rows());
     case OptionGroup::network:
       return infos_of(options::network_rows());
+    case OptionGroup::budget:
+      return infos_of(options::budget_rows());
     case OptionGroup::finetune:
       break;
   }
@@ -147,6 +151,12 @@ LoadOptions load_options(const OptionValues& values, OptionSpelling spelling, Lo
 TableOptions table_options(const OptionValues& values, OptionSpelling spelling) {
   TableOptions result;
   apply(options::table_rows(), result, values, spelling);
+  return result;
+}
+
+TrainBudget train_budget(const OptionValues& values, OptionSpelling spelling) {
+  TrainBudget result;
+  apply(options::budget_rows(), result, values, spelling);
   return result;
 }
 

@@ -46,6 +46,8 @@ const char* struct_of(OptionGroup group) {
       return "ImportHuggingFaceOptions";
     case OptionGroup::network:
       return "NetworkOptions";
+    case OptionGroup::budget:
+      return "TrainBudget";
     case OptionGroup::finetune:
       break;
   }

@@ -1,0 +1,54 @@
+// Chooses which parameters train where memory is short: those that promise most for the bytes.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <ondine/dataset.h>
+#include <ondine/export.h>
+#include <ondine/prepare.h>
+
+namespace ondine {
+
+struct TrainBudget {
+  // That a training step may take: its arena, the state that it updates and the constants.
+  std::uint64_t bytes = 0;
+  // Rows of a step; 0: the model's own number where it has a fixed one, else 32.
+  std::uint64_t rows = 0;
+  // Batches of the sample whose derivatives are averaged.
+  std::uint64_t batches = 8;
+};
+
+struct ParameterGain {
+  std::string name;
+  std::uint64_t elements = 0;
+  // The part of the loss's first-order fall in one step of the optimizer that is this parameter's:
+  // of all gains together 1. With steps along the derivative g it is in proportion to the sum of
+  // g^2, with steps of adaptive size to the sum of |g|.
+  double gain = 0;
+  bool trained = false;  // chosen
+};
+
+struct TrainChoice {
+  std::vector<std::string> train;         // for PrepareOptions::train
+  std::vector<ParameterGain> parameters;  // that may train, the largest gain first
+  double gain = 0;                        // of those chosen
+  std::uint64_t bytes = 0;                // of a step that trains those chosen
+  std::uint64_t all_bytes = 0;            // and of one that trains all
+};
+
+// Chooses among the parameters that `options` would train. Derivatives of the loss by all of them
+// are averaged over batches of the sample; then, for a number of depths below which nothing trains,
+// the parameters with most gain for their memory are taken while the plan of a step fits. The
+// choice with the largest gain counts. A new head is always trained. Plans some hundred steps, runs
+// TrainBudget::batches; changes nothing.
+//
+// Error(mismatch) for a network without trained weights, for adapters and the like, which choose
+// what trains themselves, and for data that do not fit; Error(limit) if even the smallest choice
+// needs more, with the bytes that it needs.
+ONDINE_API TrainChoice choose_trained(const Model& network, const Dataset& sample,
+                                      const PrepareOptions& options, const TrainBudget& budget,
+                                      const LoadOptions& load = {});
+
+}  // namespace ondine
