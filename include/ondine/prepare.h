@@ -260,7 +260,7 @@ struct PrepareOptions {
   // inference read them as they are stored. int8 and int4: DequantizeLinear nodes with a scale for
   // 32 neighbours along the dim that is summed over, from ai.onnx 21 on; int8 from 13 on with a
   // scale for each column or row. nf4: the levels that Gather nodes look up times a scale for 64
-  // neighbours, from 21 on. bfloat16: Cast nodes, from 13 on. Error(unsupported) for older models.
+  // neighbours. bfloat16: Cast nodes. Needs 13; int4 and nf4 raise it to 21 (Error(unsupported)).
   std::optional<FrozenFormat> quantize_frozen = {};
   // int8 or uint8: quantization-aware training. BatchNormalization after a Conv is folded into it,
   // and every Conv, Gemm and MatMul of float32 weights reads weights (a scale for each channel) and

@@ -24,14 +24,9 @@ constexpr std::array changes{Change{"BatchNormalization", 14},
                              Change{"LogSoftmax", 13},
                              Change{"PRelu", 7},
                              Change{"Resize", 11},
+                             Change{"RoiAlign", 16},
                              Change{"Scan", 9},
                              Change{"Softmax", 13}};
-
-bool same_meaning(std::string_view op, std::int64_t from, std::int64_t to) {
-  return std::none_of(changes.begin(), changes.end(), [&](const Change& one) {
-    return one.op == op && (from < one.version) != (to < one.version);
-  });
-}
 
 bool has_required(const Node& node, const Signature& signature) {
   const auto inputs = signature.inputs();
@@ -136,6 +131,12 @@ class Converter {
 };
 
 }  // namespace
+
+bool same_meaning(std::string_view op, std::int64_t from, std::int64_t to) noexcept {
+  return std::none_of(changes.begin(), changes.end(), [&](const Change& one) {
+    return one.op == op && (from < one.version) != (to < one.version);
+  });
+}
 
 std::vector<Val> OldNode::inputs() const {
   std::vector<Val> values;

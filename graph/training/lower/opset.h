@@ -30,6 +30,10 @@ class OldNode : public ExpandContext {
   std::int64_t opset_;
 };
 
+// Whether nodes of `op` mean in version `to` of ai.onnx what they mean in version `from`, as far as
+// their inputs and attributes fit.
+bool same_meaning(std::string_view op, std::int64_t from, std::int64_t to) noexcept;
+
 // The rule that writes a node of `op` from before version `before` in its present form.
 struct OpsetRule {
   std::string_view op;

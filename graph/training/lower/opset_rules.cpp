@@ -117,6 +117,13 @@ std::vector<Val> grid_sample_mode(OldNode& old) {
   return old.again(old.inputs(), std::move(attributes));
 }
 
+// Coordinates got an attribute whose default is another one.
+std::vector<Val> roi_align_mode(OldNode& old) {
+  Attributes attributes = old.node().attributes;
+  attributes.emplace_back("coordinate_transformation_mode", std::string("output_half_pixel"));
+  return old.again(old.inputs(), std::move(attributes));
+}
+
 constexpr std::array rules{OpsetRule{"Clip", 11, clip_inputs},
                            OpsetRule{"DFT", 20, dft_axis},
                            OpsetRule{"Dropout", 12, dropout_inputs},
@@ -136,6 +143,7 @@ constexpr std::array rules{OpsetRule{"Clip", 11, clip_inputs},
                            OpsetRule{"ReduceSumSquare", 18, axes_input},
                            OpsetRule{"Reshape", 5, reshape_inputs},
                            OpsetRule{"Resize", 11, resize_inputs},
+                           OpsetRule{"RoiAlign", 16, roi_align_mode},
                            OpsetRule{"Scatter", 11, scatter_elements},
                            OpsetRule{"Slice", 10, slice_inputs},
                            OpsetRule{"Softmax", 13, flat_softmax},

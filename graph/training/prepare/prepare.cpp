@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 #include <string_view>
 #include <unordered_map>
 
@@ -359,6 +360,8 @@ PrepareReport prepare(ModelDef& given, const PrepareOptions& asked, const ValueT
   }
   if (asked.quantize_frozen) check_frozen_format(*asked.quantize_frozen, imported(given, ""));
   ModelDef model = given;
+  std::optional<std::string> raised;
+  if (asked.quantize_frozen) raised = raise_for_frozen(model, *asked.quantize_frozen);
   const auto [options, head, quantized, notes, restored, separated, added] =
       adapt_network(model, asked, given_types, loss_model, fresh);
   const ValueTypes types = without(given_types, head.values);
@@ -386,6 +389,7 @@ PrepareReport prepare(ModelDef& given, const PrepareOptions& asked, const ValueT
   }
   check_stop();
   report.notes = notes;
+  if (raised) report.notes.push_back(*std::move(raised));
   if (std::string note = accuracy_note(inputs, options); !note.empty())
     report.notes.push_back(std::move(note));
   if (separated) separate_traced(given, separation_of(asked));

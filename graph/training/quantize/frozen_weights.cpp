@@ -14,6 +14,7 @@
 #include "graph/training/prepare/names.h"
 #include "graph/training/prepare/values.h"
 #include "graph/training/quantize/blocks.h"
+#include "graph/training/quantize/raise_opset.h"
 
 namespace ondine::graph {
 namespace {
@@ -215,12 +216,20 @@ void check_frozen_format(const FrozenFormat& format, std::int64_t opset) {
     fail(ErrorCode::mismatch, "quantize_frozen is ", dtype,
          ", needed: int8, int4, nf4 or bfloat16");
   }
-  const bool has_4_bits = dtype == DType::int4 || dtype == DType::uint4;
-  const std::int64_t needed = has_4_bits ? first_with_blocks : first_with_axes;
-  if (opset < needed) {
-    fail(ErrorCode::unsupported, "frozen weights of ", name_of(format), " need ai.onnx ", needed,
-         ", the model imports ai.onnx ", opset);
+  if (opset < first_with_axes) {
+    fail(ErrorCode::unsupported, "frozen weights of ", name_of(format), " need ai.onnx ",
+         first_with_axes, ", the model imports ai.onnx ", opset);
   }
+}
+
+std::optional<std::string> raise_for_frozen(ModelDef& model, const FrozenFormat& format) {
+  const bool has_4_bits = format.dtype() == DType::int4 || format.dtype() == DType::uint4;
+  const std::int64_t opset = opset_of(model);
+  if (!has_4_bits || opset >= first_with_blocks) return std::nullopt;
+  const std::string need =
+      cat("frozen weights of ", name_of(format), " need ai.onnx ", first_with_blocks);
+  with_context([&] { raise_opset(model, first_with_blocks); }, [&] { return need; });
+  return cat(need, ": the import was raised from ", opset);
 }
 
 std::vector<QuantizedWeight> quantize_frozen(ModelDef& model,

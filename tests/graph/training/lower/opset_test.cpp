@@ -136,7 +136,7 @@ TEST_CASE("nodes of branches are converted like those around them") {
 
 TEST_CASE("rules hold from before their version up to it") {
   for (const auto& [op, version] : std::vector<std::pair<std::string, std::int64_t>>{
-           {"Clip", 11}, {"Upsample", 10}, {"Split", 18}}) {
+           {"Clip", 11}, {"RoiAlign", 16}, {"Upsample", 10}, {"Split", 18}}) {
     CAPTURE(op);
     CHECK(find_opset_rule(op, version - 1, version) != nullptr);
     CHECK(find_opset_rule(op, 1, 28) != nullptr);

@@ -115,14 +115,14 @@ TEST_CASE("small weights, those that are trained and those at the border of the 
 TEST_CASE("a format needs its version of ai.onnx") {
   CHECK_NOTHROW(check_frozen_format(DType::int8, 13));
   CHECK_NOTHROW(check_frozen_format(DType::bfloat16, 13));
-  CHECK_NOTHROW(check_frozen_format(DType::int4, 21));
-  CHECK_NOTHROW(check_frozen_format(FrozenFormat::nf4(), 21));
+  CHECK_NOTHROW(check_frozen_format(DType::int4, 13));
+  CHECK_NOTHROW(check_frozen_format(FrozenFormat::nf4(), 13));
   using Catch::Contains;
   CHECK_THROWS_WITH(
       check_frozen_format(DType::int8, 12),
       Contains("frozen weights of int8 need ai.onnx 13, the model imports ai.onnx 12"));
-  CHECK_THROWS_WITH(check_frozen_format(DType::int4, 20), Contains("int4 need ai.onnx 21"));
-  CHECK_THROWS_WITH(check_frozen_format(FrozenFormat::nf4(), 20), Contains("nf4 need ai.onnx 21"));
+  CHECK_THROWS_WITH(check_frozen_format(DType::int4, 12), Contains("int4 need ai.onnx 13"));
+  CHECK_THROWS_WITH(check_frozen_format(FrozenFormat::nf4(), 12), Contains("nf4 need ai.onnx 13"));
   CHECK_THROWS_WITH(check_frozen_format(DType::uint4, 21), Contains("quantize_frozen is uint4"));
   CHECK_THROWS_WITH(check_frozen_format(DType::float16, 21),
                     Contains("quantize_frozen is float16"));
