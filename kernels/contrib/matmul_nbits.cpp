@@ -6,6 +6,7 @@
 #include "kernels/common/infer_checks.h"
 #include "kernels/common/op.h"
 #include "kernels/contrib/contrib.h"
+#include "kernels/contrib/quantized.h"
 
 namespace ondine::kernels::ops {
 namespace {
@@ -57,7 +58,7 @@ class Weights {
   Val value() {
     const DType dtype = context_.x(a_in).dtype();
     const Val packed = graph::reshape(context_.x(q_in), {n_, -1});
-    const Val q = graph::cast(unpacked(packed), dtype);
+    const Val q = graph::cast(rows_of(packed), dtype);
     const Val scales = graph::reshape(context_.x(scales_in), {n_, blocks_});
     if (const Val group = context_.x(group_in)) {
       const Val indices = graph::slice(group, 0, k_, 0);
@@ -75,22 +76,7 @@ class Weights {
   }
 
  private:
-  // The numbers in the bytes of a matrix, row by row.
-  Val unpacked(Val bytes) {
-    if (bits_ == 8) return bytes;
-    const auto byte = [&](std::int64_t value) {
-      return b_.constant(Tensor::scalar(static_cast<std::uint8_t>(value)));
-    };
-    std::vector<Val> parts;
-    for (std::int64_t shift = 0; shift < 8; shift += bits_) {
-      const Val moved = shift == 0 ? bytes
-                                   : b_.node("BitShift", {bytes, byte(shift)},
-                                             {{"direction", std::string("RIGHT")}});
-      const Val part = b_.node("BitwiseAnd", {moved, byte((1 << bits_) - 1)});
-      parts.push_back(graph::unsqueeze(part, {2}));
-    }
-    return graph::reshape(graph::concat(parts, 2), {n_, -1});
-  }
+  Val rows_of(Val bytes) { return graph::reshape(unpacked(bytes, bits_), {n_, -1}); }
 
   // [N, blocks], or a scalar.
   Val points() {
@@ -100,7 +86,7 @@ class Weights {
     if (given.dtype() != DType::uint8) {
       return graph::cast(graph::reshape(given, {n_, blocks_}), dtype);
     }
-    const Val all = unpacked(graph::reshape(given, {n_, -1}));
+    const Val all = rows_of(graph::reshape(given, {n_, -1}));
     return graph::cast(graph::slice(all, 0, blocks_, 1), dtype);
   }
 

@@ -28,6 +28,23 @@ Val quantize(Val x, Val scale, Val zero_point, DType dtype) {
       {{"axis", std::int64_t{-1}}, {"output_dtype", static_cast<std::int64_t>(dtype)}});
 }
 
+Val unpacked(Val x, std::int64_t bits) {
+  Builder& b = x.builder();
+  const auto byte = [&](std::int64_t value) {
+    return b.constant(Tensor::scalar(static_cast<std::uint8_t>(value)));
+  };
+  const auto last = static_cast<std::int64_t>(x.rank());
+  if (bits == 8) return unsqueeze(x, {last});
+  std::vector<Val> parts;
+  for (std::int64_t shift = 0; shift < 8; shift += bits) {
+    const Val moved =
+        shift == 0 ? x
+                   : b.node("BitShift", {x, byte(shift)}, {{"direction", std::string("RIGHT")}});
+    parts.push_back(unsqueeze(b.node("BitwiseAnd", {moved, byte((1 << bits) - 1)}), {last}));
+  }
+  return concat(parts, last);
+}
+
 void require_quantized(const InferContext& context, std::size_t x, std::size_t scale,
                        std::size_t zero_point) {
   require_bytes(context, x);

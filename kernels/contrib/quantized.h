@@ -2,6 +2,8 @@
 // DequantizeLinear and QuantizeLinear, whose derivatives take rounding as the identity.
 #pragma once
 
+#include <cstdint>
+
 #include "graph/contract/builder.h"
 #include "graph/contract/infer.h"
 
@@ -12,6 +14,10 @@ namespace ondine::kernels {
 graph::Val dequantize(graph::Val x, graph::Val scale, graph::Val zero_point);
 // To `dtype`, which a zero point has too.
 graph::Val quantize(graph::Val x, graph::Val scale, graph::Val zero_point, DType dtype);
+
+// The numbers of `bits` (2, 4 or 8) in each byte of x, lower ones in lower bits: uint8, with an
+// axis of 8 / bits after those of x.
+graph::Val unpacked(graph::Val x, std::int64_t bits);
 
 // Error(mismatch) unless x and its zero point (may be omitted) are of one 8-bit type and the scale
 // is a float.

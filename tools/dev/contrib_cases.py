@@ -242,6 +242,20 @@ def low_bits():
                 yield Case("MatMulNBits", [a, q, scales, None, groups], attrs, constants=(1, 2, 4))
 
 
+def quantized_tables():
+    rows, width = 7, 70
+    indices = integers(0, rows, 2, 3)
+    for bits in (4, 8):
+        for block in (16, 32):
+            blocks = -(-width // block)
+            q = integers(0, 256, rows, width * bits // 8, dtype=np.uint8)
+            scales = floats(rows, blocks, low=0.01, high=0.1)
+            points = integers(0, 256, rows, -(-blocks * bits // 8), dtype=np.uint8)
+            attrs = {"bits": bits, "block_size": block}
+            yield Case("GatherBlockQuantized", [q, indices, scales], attrs, constants=(0, 2))
+            yield Case("GatherBlockQuantized", [q, indices - rows, scales, points], attrs, constants=(0, 2, 3))
+
+
 def quantized():
     a, bias = floats(2, 3, 6), floats(5)
     for dtype, low, high in ((np.int8, -60, 60), (np.uint8, 0, 120)):
@@ -334,5 +348,5 @@ def others():
 
 
 def cases():
-    for group in (gelus, norms, products, convolutions, attentions, grouped, low_bits, quantized, early, others):
+    for group in (gelus, norms, products, convolutions, attentions, grouped, low_bits, quantized_tables, quantized, early, others):
         yield from group()

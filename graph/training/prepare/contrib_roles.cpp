@@ -9,6 +9,7 @@ namespace {
 constexpr InputRow scales[]{{"DequantizeLinear", input_bits({1})},
                             {"DynamicQuantizeLSTM", input_bits({8, 10})},
                             {"DynamicQuantizeMatMul", input_bits({2})},
+                            {"GatherBlockQuantized", input_bits({2})},
                             {"MatMulIntegerToFloat", input_bits({2, 3})},
                             {"MatMulNBits", input_bits({2, 3})},
                             {"QAttention", input_bits({3, 4})},
