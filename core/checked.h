@@ -1,7 +1,10 @@
 // Arithmetic on sizes that come from outside: every overflow is an Error(limit).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <string_view>
+#include <utility>
 
 #include "core/message.h"
 
@@ -19,6 +22,15 @@ inline std::int64_t checked_add(std::int64_t a, std::int64_t b) {
   if (__builtin_add_overflow(a, b, &result))
     fail(ErrorCode::limit, "size ", a, " + ", b, " overflows");
   return result;
+}
+
+// A number of bytes as a size in memory, of which addresses with 32 bits have fewer than files.
+// `what`: "a tensor".
+inline std::size_t size_in_memory(std::uint64_t bytes, std::string_view what) {
+  if (!std::in_range<std::ptrdiff_t>(bytes)) {
+    fail(ErrorCode::limit, what, " of ", bytes, " bytes is larger than the address space");
+  }
+  return static_cast<std::size_t>(bytes);
 }
 
 }  // namespace ondine

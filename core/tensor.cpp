@@ -138,11 +138,7 @@ void Tensor::compute() const noexcept {
 
 std::size_t Tensor::bytes() const {
   const std::int64_t bytes = checked_mul(size(), static_cast<std::int64_t>(size_of(dtype_)));
-  // Where addresses have 32 bits.
-  if (!std::in_range<std::size_t>(bytes)) {
-    fail(ErrorCode::limit, "a tensor of ", bytes, " bytes is larger than the address space");
-  }
-  return static_cast<std::size_t>(bytes);
+  return size_in_memory(static_cast<std::uint64_t>(bytes), "a tensor");
 }
 
 Tensor Tensor::reshaped(const Shape& shape) const {

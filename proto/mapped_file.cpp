@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <functional>
 
+#include "core/checked.h"
 #include "core/files/file.h"
 #include "core/message.h"
 
@@ -71,7 +72,8 @@ MappedFile::MappedFile(const Descriptor& descriptor, const std::string& name, Ma
     fail_io("read", name, errno);
   }
   if (!S_ISREG(facts.st_mode)) fail(ErrorCode::io, quoted(name), " is not a regular file");
-  const auto size = static_cast<std::size_t>(facts.st_size);
+  const std::size_t size =
+      size_in_memory(static_cast<std::uint64_t>(facts.st_size), "file " + quoted(name));
   if (size == 0) return;
   if (options.copied || is_remote_file_system(file_system_of(descriptor))) {
     copy(descriptor, size);

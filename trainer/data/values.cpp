@@ -1,6 +1,7 @@
 // The .pb files of test data.
 #include <ondine/data.h>
 
+#include "core/checked.h"
 #include "core/files/atomic_file.h"
 #include "core/out_of_memory.h"
 #include "proto/value.h"
@@ -61,7 +62,7 @@ NamedValue load_value(const std::filesystem::path& file, std::string_view type,
           if (source.size() > limits.tensor_bytes) {
             fail(ErrorCode::limit, "the file has ", source.size(), " bytes");
           }
-          std::vector<std::byte> bytes(static_cast<std::size_t>(source.size()));
+          std::vector<std::byte> bytes(size_in_memory(source.size(), "a file"));
           source.read(bytes);
           if (type.empty() || type.starts_with("tensor")) {
             auto [name, tensor] = load_named_tensor(bytes, limits);

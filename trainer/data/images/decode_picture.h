@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/budget.h"
+#include "core/checked.h"
 #include "core/files/file.h"
 #include "core/message.h"
 #include "kernels/image/codecs/image.h"
@@ -27,7 +28,7 @@ auto with_picture(const char* what, const std::string& path, const DecodeBudget&
           FileSource source(system, path);
           BudgetShare share(budget);
           share.add(source.size());
-          std::vector<std::uint8_t> bytes(static_cast<std::size_t>(source.size()));
+          std::vector<std::uint8_t> bytes(size_in_memory(source.size(), "a file"));
           source.read(std::as_writable_bytes(std::span(bytes)));
           return take(kernels::decode_image(bytes, budget, how), budget);
         });
