@@ -47,9 +47,9 @@
 #include <ondine/schedule.h>
 #include <ondine/shape.h>
 #include <ondine/table.h>
-#include <ondine/train_budget.h>
 #include <ondine/tensor.h>
 #include <ondine/text.h>
+#include <ondine/train_budget.h>
 #include <ondine/trainer.h>
 #include <ondine/value.h>
 #include <ondine/version.h>
