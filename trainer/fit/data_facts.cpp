@@ -117,13 +117,16 @@ void take_next_rows(DataRecord::Text& record, const NextTokenOptions& next) {
 
 void take_text(DataRecord& record, const Dataset& training) {
   if (training.text()) take_next_rows(record.text, training.text()->next);
-  if (!training.text() || !record.text.encoding.empty()) return;
+  if (!training.text()) return;
   const TextOptions& text = *training.text();
-  record.text.encoding = text.encoding.name();
-  const std::span<const std::byte> file = text.encoding.model();
-  record.text.pieces.assign(reinterpret_cast<const char*>(file.data()), file.size());
-  record.text.column = text.column;
-  record.text.length = text.length;
+  if (record.text.encoding.empty()) {
+    record.text.encoding = text.encoding.name();
+    const std::span<const std::byte> file = text.encoding.model();
+    record.text.pieces.assign(reinterpret_cast<const char*>(file.data()), file.size());
+  }
+  // A model that came with its tokenizer does not tell these.
+  if (record.text.column.empty()) record.text.column = text.column;
+  if (record.text.length == 0) record.text.length = text.length;
 }
 
 void take_images(DataRecord& record, const Dataset& training) {

@@ -71,6 +71,21 @@ TEST_CASE("training remembers the column and the length of texts where they are 
   CHECK(text_options(chosen).column == "message");
 }
 
+TEST_CASE("a model that came with its tokenizer remembers how the texts of training were cut") {
+  const TemporaryFolder folder;
+  std::ofstream(folder / "mail.csv") << "message,text,label\nbuy,a,spam\nhello,b,ham\n";
+  Model model = classifier("T");
+  DataRecord given = data_record(model);
+  given.text.encoding = "bytes";
+  ModelAccess::set_record(model, given);
+  TextOptions text;
+  text.column = "message";
+  text.length = 4;
+  CHECK(remembered(model, folder / "mail.csv", text) ==
+        Entries{{"column", "message"}, {"encoding", "bytes"}, {"length", "4"}});
+  CHECK(text_options(model).length == 4);
+}
+
 TEST_CASE("a recorded length of texts counts, and without one that of the input") {
   for (const DType dtype : {DType::int64, DType::int32}) {
     for (const auto& [recorded, length] :
