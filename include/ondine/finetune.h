@@ -19,6 +19,7 @@
 #include <ondine/model.h>
 #include <ondine/networks.h>
 #include <ondine/prepare.h>
+#include <ondine/train_budget.h>
 #include <ondine/trainer.h>
 
 namespace ondine {
@@ -81,6 +82,10 @@ struct FinetuneOptions {
   // are given, max_time or max_steps limits the run, or it is a cross-validation; `true` is
   // Error(mismatch) then.
   std::optional<bool> refit = {};
+
+  // Trains what choose_trained() chooses by the training rows, for steps of a batch: `rows` is 0.
+  // Error(mismatch) for a network that has not learned, and with adapters.
+  std::optional<TrainBudget> train_budget = {};
 
   // Validation data, instead of a part of `data`.
   FinetuneData validation = {};

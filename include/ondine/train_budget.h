@@ -51,4 +51,7 @@ ONDINE_API TrainChoice choose_trained(const Model& network, const Dataset& sampl
                                       const PrepareOptions& options, const TrainBudget& budget,
                                       const LoadOptions& load = {});
 
+// Trains what was chosen: sets `train` and WeightInit::keep, and no number of last layers.
+ONDINE_API void keep_to(const TrainChoice& choice, PrepareOptions& options);
+
 }  // namespace ondine

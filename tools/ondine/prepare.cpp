@@ -33,9 +33,7 @@ void keep_to_budget(const PrepareArguments& options, const Dataset& data, const 
                     PrepareOptions& prepare) {
   const TrainChoice choice =
       choose_trained(Model::load(options.input, options.load), data, prepare, budget, options.load);
-  prepare.train = choice.train;
-  prepare.last_layers.reset();
-  prepare.init = WeightInit::keep;
+  keep_to(choice, prepare);
   std::cout << "budget: trains " << choice.train.size() << " of " << choice.parameters.size()
             << " parameters, which have " << percent(choice.gain) << " of the gain; a step takes "
             << human_bytes(choice.bytes) << ", one of all " << human_bytes(choice.all_bytes)

@@ -273,6 +273,12 @@ class Choice {
 
 }  // namespace
 
+void keep_to(const TrainChoice& choice, PrepareOptions& options) {
+  options.train = choice.train;
+  options.last_layers.reset();
+  options.init = WeightInit::keep;
+}
+
 TrainChoice choose_trained(const Model& network, const Dataset& sample,
                            const PrepareOptions& options, const TrainBudget& budget,
                            const LoadOptions& load) {

@@ -1,6 +1,7 @@
 #include "trainer/finetune/adapted.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include <ondine/data_record.h>
 
@@ -39,6 +40,7 @@ class Adapter {
     adapted_.is_trained = !opened_->is_fresh && adapted_.report.init == WeightInit::keep;
     choose_optimizer();
     choose_scaling();
+    if (options_->train_budget) keep_to_budget(*options_->train_budget);
     try_prepare();
     say_loss();
     return std::move(adapted_);
@@ -249,6 +251,21 @@ class Adapter {
     InputScaling found = choose_input_scaling(*opened_, adapted_.is_trained);
     if (found.preprocess) prepare_.preprocess.push_back(std::move(*found.preprocess));
     adapted_.scaling = std::move(found.reason);
+  }
+
+  void keep_to_budget(TrainBudget budget) {
+    if (opened_->is_fresh) {
+      fail(ErrorCode::mismatch, "a budget of training (--train-budget) freezes parameters of a ",
+           "network that has learned, but this one is new");
+    }
+    budget.rows = options_->batch_size.value_or(batch_size_for(opened_->training.rows(), *target_));
+    const TrainChoice choice =
+        choose_trained(opened_->model(), opened_->training, prepare_, budget, options_->load);
+    keep_to(choice, prepare_);
+    adapted_.budget =
+        cat(choice.train.size(), " of ", choice.parameters.size(), " parameters train, with ",
+            static_cast<std::int64_t>(std::lround(100 * choice.gain)),
+            " % of the gain: a step takes ", choice.bytes, " bytes, one of all ", choice.all_bytes);
   }
 
   void say_loss() {

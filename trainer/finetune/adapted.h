@@ -22,6 +22,7 @@ struct Adapted {
   Optimizer optimizer;
   std::string rate;
   std::string body_rate;  // of all but the head
+  std::string budget;     // what trains
 };
 
 // Error(mismatch) where no choice fits.

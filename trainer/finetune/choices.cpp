@@ -91,6 +91,9 @@ void check_options(const FinetuneOptions& options) {
   refuse(options.trainer.schedule.index() != fit.schedule.index(), "trainer.schedule", "schedule");
   refuse(options.trainer.seed != fit.seed, "trainer.seed", "load.seed");
   refuse(options.trainer.algorithm != 0, "trainer.algorithm", "nothing: there is one algorithm");
+  if (options.train_budget && options.train_budget->rows != 0) {
+    fail(ErrorCode::mismatch, "FinetuneOptions::train_budget.rows has no effect; set batch_size");
+  }
   const bool has_validation = !std::holds_alternative<std::monostate>(options.validation.value);
   if (options.prepare.privacy) {
     fail(

@@ -93,7 +93,7 @@ class Run {
     if (!trainer_.metrics.empty()) report_.metric = trainer_.metrics[0];
     add(adapted.loss);
     add(opened.network.empty() ? adapted.head : "no model is given: a new " + opened.network);
-    add(joined(opened.size_chosen, adapted.scaling));
+    add(joined(joined(opened.size_chosen, adapted.scaling), adapted.budget));
     add(rate_text(adapted));
     add(stopping_text(opened));
   }

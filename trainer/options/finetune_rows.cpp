@@ -16,6 +16,10 @@ using Finetune = Rows<FinetuneTarget>;
 
 PrepareTarget& prepare_of(FinetuneTarget& to) { return to.prepare; }
 TrainTarget& train_of(FinetuneTarget& to) { return to.train; }
+TrainBudget& budget_of(FinetuneTarget& to) {
+  if (!to.options.train_budget) to.options.train_budget.emplace();
+  return *to.options.train_budget;
+}
 
 void add_choices(Finetune& rows) {
   rows.heading("Choices");
@@ -84,6 +88,12 @@ void add_preparation(Finetune& rows) {
       all,
       {"train", "freeze", "last-layers", "only-biases", "init", "no-training-mode", "untie", "tie"},
       prepare_of);
+  rows.take(budget_rows(), "train-budget", budget_of)
+      .excludes("only-biases")
+      .excludes("lora")
+      .excludes("ia3")
+      .excludes("prompt-tokens");
+  rows.take(budget_rows(), "budget-batches", budget_of);
   rows.take(all,
             {"lora", "lora-alpha", "lora-targets", "lora-dropout", "rslora", "dora", "lora-init"},
             prepare_of);
