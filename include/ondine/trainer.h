@@ -243,6 +243,11 @@ struct FitReport {
 };
 ONDINE_API std::ostream& operator<<(std::ostream& out, const FitReport& report);
 
+// The outputs of a step that are metrics: scalars of floating point, the loss first. Next values of
+// state variables, a scheduled learning rate and the weights that metrics are means over are none.
+// Error(mismatch) if there is no such algorithm.
+ONDINE_API std::vector<std::string> step_metrics(const Model& model, std::size_t algorithm = 0);
+
 struct EvaluateOptions {
   std::uint64_t batch_size = 256;
   ArrayMap map = {};

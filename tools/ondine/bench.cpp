@@ -10,6 +10,7 @@
 #include <string>
 
 #include <ondine/printable.h>
+#include <ondine/trainer.h>
 
 #include "ondine/command.h"
 #include "ondine/common.h"
@@ -68,7 +69,7 @@ Result measure(const BenchArguments& options) {
       synthetic_feeds(inputs, options.dim_size, 1, parse_shapes(options.shapes, inputs));
   NamedValues results;
   if (training) {
-    for (const std::string& name : metric_names(model, options.algorithm)) {
+    for (const std::string& name : step_metrics(model, options.algorithm)) {
       results.emplace_back(name, Value());
     }
   }

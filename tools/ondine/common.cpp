@@ -92,18 +92,6 @@ std::vector<PortInfo> extra_inputs(const Model& model, std::size_t algorithm) {
   return result;
 }
 
-std::vector<std::string> metric_names(const Model& model, std::size_t algorithm) {
-  std::vector<std::string> result;
-  for (const PortInfo& port : model.algorithm(algorithm).outputs) {
-    const bool number = port.dtype == DType::float32 || port.dtype == DType::float64;
-    if (number && port.dims && port.dims->empty()) result.push_back(port.name);
-  }
-  // The loss comes first.
-  std::stable_partition(result.begin(), result.end(),
-                        [](const std::string& name) { return name.starts_with("loss"); });
-  return result;
-}
-
 std::size_t print_warnings(const Model& model, std::size_t first) {
   const std::vector<std::string> warnings = model.warnings();
   print_warnings(std::span(warnings).subspan(std::min(first, warnings.size())));

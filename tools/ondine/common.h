@@ -42,9 +42,6 @@ std::vector<std::filesystem::path> to_paths(const std::vector<std::string>& text
 
 // Inputs of an algorithm that are not inputs of the main graph.
 std::vector<PortInfo> extra_inputs(const Model& model, std::size_t algorithm);
-// Scalar floating point outputs of an algorithm that do not update a state variable: loss,
-// accuracy, ...
-std::vector<std::string> metric_names(const Model& model, std::size_t algorithm);
 // Prints Model::warnings() to the standard error, from number `first` on; returns how many there
 // are.
 std::size_t print_warnings(const Model& model, std::size_t first = 0);

@@ -9,6 +9,7 @@
 #include <ondine/operator_set.h>
 #include <ondine/operators.h>
 #include <ondine/printable.h>
+#include <ondine/trainer.h>
 
 #include "ondine/command.h"
 #include "ondine/common.h"
@@ -94,7 +95,7 @@ void print(const LoadedModel& loaded, bool with_fingerprint) {
               << " variables\n";
     print_ports("  inputs", extra_inputs(model, i));
     std::cout << "  metrics\n";
-    for (const std::string& name : metric_names(model, i)) {
+    for (const std::string& name : step_metrics(model, i)) {
       std::cout << "  " << printable(name) << '\n';
     }
   }

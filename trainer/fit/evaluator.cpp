@@ -14,6 +14,7 @@
 #include "trainer/fit/metric_weights.h"
 #include "trainer/fit/scores.h"
 #include "trainer/fit/worst_errors.h"
+#include "trainer/model_impl.h"
 #include "trainer/records/evaluation_page.h"
 #include "trainer/records/run_facts.h"
 
@@ -57,21 +58,6 @@ bool add_confusion(Scoring& scoring, bool wanted) {
     scoring.metrics.emplace_back(confusion_metric);
   }
   return is_there;
-}
-
-std::vector<std::string> metric_names(const Model& model, std::size_t algorithm) {
-  std::vector<std::string> result;
-  std::vector<std::string> others{metadata_of(model, graph::entry::scheduled_rate)};
-  for (const auto& [metric, weight] : metric_weights(model, algorithm)) others.push_back(weight);
-  for (const PortInfo& port : model.algorithm(algorithm).outputs) {
-    const bool number = port.dtype == DType::float32 || port.dtype == DType::float64;
-    const bool is_scalar = number && port.dims && port.dims->empty();
-    if (is_scalar && std::ranges::find(others, port.name) == others.end())
-      result.push_back(port.name);
-  }
-  std::stable_partition(result.begin(), result.end(),
-                        [](const std::string& name) { return name.starts_with("loss"); });
-  return result;
 }
 
 std::uint64_t for_each_batch(Feeder& feeder, std::uint64_t batch_size,
@@ -144,6 +130,29 @@ Evaluation evaluate(const Model& model, const Dataset& data, const EvaluateOptio
     if (!asked) result.confusion.reset();
     return result;
   });
+}
+
+std::vector<std::string> step_metrics(const Model& model, std::size_t algorithm) {
+  const std::vector<PortInfo> outputs = model.algorithm(algorithm).outputs;
+  std::vector<std::string> others{metadata_of(model, graph::entry::scheduled_rate)};
+  for (const auto& [metric, weight] : fit::metric_weights(model, algorithm)) {
+    others.push_back(weight);
+  }
+  // Next values of state. The first output is the loss, which a model may keep as well.
+  const auto& step = ModelAccess::impl(model).def.training[algorithm];
+  for (const auto& [state, value] : step.update_binding) {
+    if (!outputs.empty() && value != outputs.front().name) others.push_back(value);
+  }
+  std::vector<std::string> result;
+  for (const PortInfo& port : outputs) {
+    const bool number = port.dtype == DType::float32 || port.dtype == DType::float64;
+    const bool is_scalar = number && port.dims && port.dims->empty();
+    if (is_scalar && std::ranges::find(others, port.name) == others.end())
+      result.push_back(port.name);
+  }
+  std::stable_partition(result.begin(), result.end(),
+                        [](const std::string& name) { return name.starts_with("loss"); });
+  return result;
 }
 
 }  // namespace ondine

@@ -13,9 +13,6 @@
 
 namespace ondine::fit {
 
-// Scalar floating point outputs of an algorithm, the loss first, without a scheduled learning rate
-// and the weights of metrics (metric_weights.h).
-std::vector<std::string> metric_names(const Model& model, std::size_t algorithm);
 
 // Inputs of an algorithm that inference has not: labels and the like.
 std::vector<std::string> target_inputs(const Model& model, std::size_t algorithm);

@@ -92,7 +92,7 @@ FitRun::FitRun(Session& session, const Dataset& training, const Dataset& validat
     if (validator_->names().empty()) validator_.reset();
   }
   std::vector<std::string> names;
-  for (const std::string& name : metric_names(*session.model, options_.algorithm)) {
+  for (const std::string& name : step_metrics(*session.model, options_.algorithm)) {
     results_.emplace_back(name, Value());
     names.push_back(name);
   }

@@ -31,7 +31,7 @@ struct Session {
         options(with_ranks(std::move(given))),
         ranks(options),
         accumulation(find_accumulation(trained, options)),
-        state(metric_names(trained, options.algorithm)),
+        state(step_metrics(trained, options.algorithm)),
         privacy_(find_privacy(trained, options)) {
     if (accumulation) state.accumulate = accumulation->batches;
     if (options.checkpoint.empty()) return;

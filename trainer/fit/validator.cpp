@@ -50,7 +50,7 @@ void require_new(const Model& model, const TrainerOptions& options,
     fail(ErrorCode::mismatch, "a metric needs a name and its three functions");
   }
   std::vector<std::string> taken = evaluation_metrics();
-  for (const std::string& name : metric_names(model, options.algorithm)) taken.push_back(name);
+  for (const std::string& name : step_metrics(model, options.algorithm)) taken.push_back(name);
   for (const OwnMetric& one : others) taken.push_back(one.name);
   if (contains(taken, metric.name)) {
     fail(ErrorCode::mismatch, "there is a metric ", quoted(metric.name), " already");
@@ -68,7 +68,7 @@ Validator::Validator(const Model& model, const Dataset& data, const TrainerOptio
                           without(model.algorithm(options.algorithm).inputs, constants), data,
                           options.map, target_inputs(model, options.algorithm))) {
   const std::vector<std::string>& evaluated = ModelAccess::evaluated(model, algorithm_);
-  for (const std::string& name : metric_names(model, algorithm_)) {
+  for (const std::string& name : step_metrics(model, algorithm_)) {
     if (contains(evaluated, name)) metrics_.push_back(name);
   }
   names_ = metrics_;
