@@ -18,6 +18,7 @@
 #include "trainer/load_checked.h"
 #include "trainer/model_impl.h"
 #include "trainer/prepare.h"
+#include "trainer/text/packing_check.h"
 
 namespace ondine {
 namespace {
@@ -66,9 +67,11 @@ PrepareReport write_training(graph::ModelDef& def, const PrepareOptions& asked,
   for (const Preprocess& one : options.preprocess) graph::write_preprocess(def, one);
   std::vector<std::string> fresh;
   if (options.table) fresh = graph::write_table(def, *options.table);
-  return graph::prepare(def, options, trainer::types_of(def, load), loss ? &*loss : nullptr, {},
-                        fresh,
-                        [&](const graph::ModelDef& one) { return trainer::types_of(one, load); });
+  PrepareReport report =
+      graph::prepare(def, options, trainer::types_of(def, load), loss ? &*loss : nullptr, {}, fresh,
+                     [&](const graph::ModelDef& one) { return trainer::types_of(one, load); });
+  if (options.packing) text::check_packing(def, report.prediction, load);
+  return report;
 }
 
 Model prepare_checked(trainer::CheckedModel checked, const PrepareOptions& options,

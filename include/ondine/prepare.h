@@ -288,6 +288,12 @@ struct PrepareOptions {
   // Biases alone train (BitFit, Ben Zaken et al. 2022), and besides them the same as with adapters:
   // terms of products along one dim, and biases of convolutions, normalizations and the like.
   bool only_biases = false;
+  // Rows may hold several texts (docs/data.md). The new input "segment_ids" of the step, int64
+  // [N, T], tells them apart: attention stays within each text, and positions that are looked up in
+  // a table begin at 0 in each. The model's inference stays as it is. Error(unsupported) where
+  // attention or positions are not recognized, or where scores of rows of several texts differ from
+  // those of a row for each, which is tried out.
+  bool packing = false;
   // Training with differential privacy (docs/privacy.md): the gradient of each row's loss is
   // clipped to a norm, and noise is added to their sum, by nodes of the algorithm. A new input
   // "<label>_counted", [N] or [1], of the loss's type, is 1 for rows that count and 0 for others;

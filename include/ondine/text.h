@@ -106,6 +106,9 @@ struct NextTokenOptions {
   // As the rows of training were made; of data, as its rows are made. Where it is given, rows with
   // a label are such rows as well, and `loss_on` need not have an effect.
   std::optional<NextTokenRows> rows = {};
+  // Puts as many texts into a row as TextOptions::length ids hold: for models prepared with
+  // PrepareOptions::packing. Error(mismatch) for other data.
+  bool pack = false;
 };
 
 struct TextOptions {

@@ -8,6 +8,7 @@
 #include "trainer/data/column.h"
 #include "trainer/data/convert_row.h"
 #include "trainer/data/text/beside_ids.h"
+#include "trainer/data/text/empty_cache.h"
 
 namespace ondine {
 namespace {
@@ -86,10 +87,20 @@ class Assignment {
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
       if (chosen_[i] == nullptr && !inputs_[i].has_default) choose_by_fit(i);
     }
+    require_segments();
     return std::move(chosen_);
   }
 
  private:
+  // Texts that share a row would read each other.
+  void require_segments() const {
+    const bool is_packed = part_.text && part_.text->next.pack;
+    if (!is_packed || columns_.empty() || used_.contains(data::segment_ids)) return;
+    fail(ErrorCode::mismatch,
+         "rows hold several texts (--pack), and the model has no input 'segment_ids' that tells "
+         "them apart: prepare it with --packing");
+  }
+
   void choose(std::size_t i, ColumnRef column) {
     used_.insert(column->name());
     chosen_[i] = std::move(column);
@@ -106,6 +117,7 @@ class Assignment {
     }
     if (chosen_[i] == nullptr) {
       ColumnRef column = find_or_make_column(columns_, inputs_[i].name);
+      if (column == nullptr) column = data::empty_cache(columns_, inputs_[i]);
       if (column != nullptr) choose(i, std::move(column));
     }
     if (chosen_[i] == nullptr) return;

@@ -112,6 +112,10 @@ void add_next_token(Rows<DataTarget>& rows) {
   rows.choice<LossOn>("loss-on", {{"answer", LossOn::answer}, {"all", LossOn::all}},
                       "Tokens of prompts and conversations that are learnt; answers if absent",
                       set_loss_on);
+  rows.flag("pack",
+            "Put several texts, prompts or conversations into each row of --text-length ids; the "
+            "model was prepared with --packing",
+            [](DataTarget& to, bool value) { to.options.text.next.pack = value; });
 }
 
 void add_texts(Rows<DataTarget>& rows) {

@@ -54,6 +54,10 @@ void add_parameters(Rows<PrepareTarget>& rows) {
       .synonym("xavier", "xavier-uniform")
       .synonym("he", "he-uniform")
       .by_default("auto");
+  rows.flag("packing",
+            "Rows hold several texts: attention stays within each, as 'segment_ids' tells them "
+            "apart (train --pack)",
+            [](PrepareTarget& to, bool value) { to.options.packing = value; });
   rows.flag("no-training-mode", "Keep Dropout and BatchNormalization in inference mode",
             [](PrepareTarget& to, bool value) { to.options.training_mode = !value; });
   rows.flag("untie",

@@ -11,6 +11,7 @@
 #include "graph/training/adapters/prompt.h"
 #include "graph/training/adapters/targets.h"
 #include "graph/training/prepare/names.h"
+#include "graph/training/prepare/parameters.h"
 
 namespace ondine::graph {
 namespace {
@@ -141,6 +142,21 @@ AttachedAdapters attach_adapters(ModelDef& model, const PrepareOptions& options,
   }
   write_adapters(model.metadata, record);
   return attached;
+}
+
+void explain_adapters(PrepareReport& report, const PrepareOptions& asked, const Fresh& added) {
+  for (ParameterInfo& one : report.parameters) {
+    const auto is_named = [&](const std::string& pattern) {
+      return matches_glob(pattern, one.name);
+    };
+    const bool is_asked = std::any_of(asked.train.begin(), asked.train.end(), is_named);
+    const auto rule = added.find(one.name);
+    const bool is_drawn =
+        rule != added.end() && (std::holds_alternative<DrawnByUse>(rule->second) ||
+                                std::holds_alternative<DrawnNormal>(rule->second));
+    if (one.trained && !is_asked) one.reason = is_drawn ? "added, drawn" : "added";
+    if (one.reason == "matches no train pattern") one.reason = "adapters train in its place";
+  }
 }
 
 }  // namespace ondine::graph

@@ -30,4 +30,7 @@ inline bool has_adapters(const PrepareOptions& options) noexcept {
   return options.lora || options.ia3 || options.prompt;
 }
 
+// Says why parameters train or not where patterns that are not the caller's select the adapters.
+void explain_adapters(PrepareReport& report, const PrepareOptions& asked, const Fresh& added);
+
 }  // namespace ondine::graph

@@ -23,6 +23,9 @@ void check_adapters(const PrepareOptions& options) {
     fail(ErrorCode::mismatch, "adapters (", ways[0],
          ") leave the weights of the model alone, which excludes ", excluded);
   }
+  if (options.prompt && options.packing) {
+    fail(ErrorCode::mismatch, "prompt tuning stands before a whole row, which excludes packing");
+  }
   if (!options.lora) return;
   if (options.lora->dropout > 0 && !options.training_mode) {
     fail(ErrorCode::mismatch, "the dropout of adapters has no effect without training mode");

@@ -22,6 +22,7 @@
 #include "graph/training/prepare/losses/losses.h"
 #include "graph/training/prepare/lost.h"
 #include "graph/training/prepare/notes.h"
+#include "graph/training/prepare/packing/packing.h"
 #include "graph/training/prepare/paths.h"
 #include "graph/training/prepare/privacy/private_gradients.h"
 #include "graph/training/prepare/record_prediction.h"
@@ -230,11 +231,15 @@ WrittenAlgorithm write_algorithm(ModelDef& model, TrainingInfoDef& info, Names& 
   }
   const auto* mezo = std::get_if<Mezo>(&options.optimizer);
   if (mezo != nullptr) plan.points = write_directions(writer, parameters.trained, *mezo);
+  Renaming instead = plan.points.values;
+  std::optional<PackedNetwork> packed;
+  if (options.packing) packed = write_packed(writer, model, types, instead);
+  const ModelDef& network = packed ? packed->model : model;
   if (options.training_mode && mezo == nullptr) {
-    values = write_training_copy(writer, model, values, inputs.prediction.dtype, parameters,
-                                 quantized, statistics, plan.points.values);
-  } else if (!plan.points.values.empty()) {
-    values = write_copy(writer, model, values, plan.points.values);
+    values = write_training_copy(writer, network, values, inputs.prediction.dtype, parameters,
+                                 quantized, statistics, instead);
+  } else if (!instead.empty()) {
+    values = write_copy(writer, network, values, instead);
   }
   std::vector<ValueDef> statistic_outputs;
   std::swap(statistic_outputs, algorithm.outputs);
@@ -313,22 +318,6 @@ PrepareReport report_of(const WrittenAlgorithm& written, const ParameterChoice& 
   report.init = init.init;
   report.init_reason = init.reason;
   return report;
-}
-
-// The patterns that select adapters are not the caller's.
-void explain_adapters(PrepareReport& report, const PrepareOptions& asked, const Fresh& added) {
-  for (ParameterInfo& one : report.parameters) {
-    const auto is_named = [&](const std::string& pattern) {
-      return matches_glob(pattern, one.name);
-    };
-    const bool is_asked = std::any_of(asked.train.begin(), asked.train.end(), is_named);
-    const auto rule = added.find(one.name);
-    const bool is_drawn =
-        rule != added.end() && (std::holds_alternative<DrawnByUse>(rule->second) ||
-                                std::holds_alternative<DrawnNormal>(rule->second));
-    if (one.trained && !is_asked) one.reason = is_drawn ? "added, drawn" : "added";
-    if (one.reason == "matches no train pattern") one.reason = "adapters train in its place";
-  }
 }
 
 // What the model says about its training.

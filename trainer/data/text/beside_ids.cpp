@@ -17,9 +17,10 @@ struct Name {
   std::string_view name;
   Follows kind;
 };
-constexpr std::array<Name, 3> names{{{"attention_mask", Follows::mask},
+constexpr std::array<Name, 4> names{{{"attention_mask", Follows::mask},
                                      {"position_ids", Follows::positions},
-                                     {"token_type_ids", Follows::types}}};
+                                     {"token_type_ids", Follows::types},
+                                     {segment_ids, Follows::types}}};
 
 // What is written for a row of `length` elements, the first `ids` of which stand beside an id.
 template <class T>
@@ -81,17 +82,22 @@ class BesideIds final : public Column {
 
 }  // namespace
 
+std::shared_ptr<const Column> only_ids(std::span<const std::shared_ptr<const Column>> columns) {
+  const auto has_ids = [](const auto& column) {
+    return column->rows() > 0 && column->ids_of(0).has_value();
+  };
+  if (std::count_if(columns.begin(), columns.end(), has_ids) != 1) return nullptr;
+  return *std::find_if(columns.begin(), columns.end(), has_ids);
+}
+
 std::shared_ptr<const Column> column_beside_ids(
     std::span<const std::shared_ptr<const Column>> columns, const std::string& name) {
   const auto known =
       std::find_if(names.begin(), names.end(), [&](const Name& one) { return one.name == name; });
   if (known == names.end()) return nullptr;
-  const auto has_ids = [](const auto& column) {
-    return column->rows() > 0 && column->ids_of(0).has_value();
-  };
-  if (std::count_if(columns.begin(), columns.end(), has_ids) != 1) return nullptr;
-  return std::make_shared<BesideIds>(name, known->kind,
-                                     *std::find_if(columns.begin(), columns.end(), has_ids));
+  std::shared_ptr<const Column> ids = only_ids(columns);
+  if (ids == nullptr) return nullptr;
+  return std::make_shared<BesideIds>(name, known->kind, std::move(ids));
 }
 
 }  // namespace ondine::data

@@ -1,6 +1,9 @@
 #include "trainer/data/text/next_columns.h"
 
+#include <algorithm>
+
 #include "core/message.h"
+#include "trainer/data/text/beside_ids.h"
 #include "trainer/data/text/id_column.h"
 
 namespace ondine::data {
@@ -71,6 +74,57 @@ class NextColumn final : public IdColumn {
   std::size_t shift_;  // 1: the labels
 };
 
+// The number of each id's text in its row. Padding has that of the last text: attention there is as
+// in a row that ends with it.
+class SegmentColumn final : public Column {
+ public:
+  explicit SegmentColumn(std::shared_ptr<const Shared> shared)
+      : Column(segment_ids), shared_(std::move(shared)) {}
+
+  std::uint64_t rows() const override { return shared_->rows.ids.size(); }
+  PortInfo port() const override {
+    PortInfo port;
+    port.name = name();
+    port.dtype = DType::int64;
+    port.type = describe();
+    port.dims = {-1, shared_->length.get()};
+    return port;
+  }
+  std::string describe() const override {
+    return cat("segments[", rows(), ", ", shared_->length.get(), "]");
+  }
+  std::optional<Dims> fit(const PortInfo& input) const override {
+    if (input.name != name() || !takes_ids(input)) return {};
+    const bool is_open = !input.dims || input.dims->back() < 0;
+    return Dims{is_open ? shared_->length.get() : input.dims->back()};
+  }
+  void copy(std::span<const std::uint64_t> rows, const RowType& type,
+            std::byte* to) const override {
+    if (type.dtype == DType::int32) return write(rows, type, reinterpret_cast<std::int32_t*>(to));
+    write(rows, type, reinterpret_cast<std::int64_t*>(to));
+  }
+  bool is_label() const override { return true; }  // no input of another name takes it
+  std::optional<std::vector<std::int64_t>> labels() const override { return {}; }
+
+ private:
+  template <class Id>
+  void write(std::span<const std::uint64_t> rows, const RowType& type, Id* to) const {
+    const auto length = static_cast<std::size_t>(type.dims[0]);
+    for (const std::uint64_t row : rows) {
+      Id* const end = to + length;
+      const std::vector<std::uint64_t>& texts = shared_->rows.texts[row];
+      for (std::size_t segment = 0; segment + 1 < texts.size(); ++segment) {
+        const auto room = static_cast<std::uint64_t>(end - to);
+        to = std::fill_n(to, std::min(texts[segment], room), static_cast<Id>(segment));
+      }
+      std::fill(to, end, static_cast<Id>(texts.size() - 1));
+      to = end;
+    }
+  }
+
+  std::shared_ptr<const Shared> shared_;
+};
+
 }  // namespace
 
 void MarkedRows::add(std::span<const std::int64_t> row, const std::vector<bool>& marks) {
@@ -83,8 +137,10 @@ NextColumns next_columns(MarkedRows rows, std::int64_t length, std::int64_t igno
                          [&](std::uint64_t row) { return size_of(rows.ids[row]) - 1; });
   const std::int64_t padding = rows.ids.encoding().padding_id();
   const auto shared = std::make_shared<const Shared>(Shared{std::move(rows), of_row});
-  return {std::make_shared<NextColumn>("text", shared, padding, 0),
-          std::make_shared<NextColumn>("label", shared, ignored_label, 1)};
+  NextColumns columns{std::make_shared<NextColumn>("text", shared, padding, 0),
+                      std::make_shared<NextColumn>("label", shared, ignored_label, 1), nullptr};
+  if (!shared->rows.texts.empty()) columns.segments = std::make_shared<SegmentColumn>(shared);
+  return columns;
 }
 
 }  // namespace ondine::data

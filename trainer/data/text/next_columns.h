@@ -19,6 +19,8 @@ struct MarkedRows {
 
   TextRows ids;
   std::vector<bool> counts;  // of the ids of all rows
+  // How many ids each text of each row has; empty where a row is a text.
+  std::vector<std::vector<std::uint64_t>> texts = {};
 };
 
 // A row is all ids but the last, and its labels the ids that follow each one: `ignored_label` in
@@ -27,6 +29,7 @@ struct MarkedRows {
 struct NextColumns {
   std::shared_ptr<const Column> ids;
   std::shared_ptr<const Column> labels;
+  std::shared_ptr<const Column> segments;  // for an input of that name; nullptr unless packed
 };
 NextColumns next_columns(MarkedRows rows, std::int64_t length, std::int64_t ignored_label);
 

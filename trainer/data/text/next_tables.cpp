@@ -9,6 +9,7 @@
 #include "trainer/data/text/json_lines.h"
 #include "trainer/data/text/json_weights.h"
 #include "trainer/data/text/next_columns.h"
+#include "trainer/data/text/pack_rows.h"
 #include "trainer/data/text/passage.h"
 #include "trainer/data/text_file.h"
 #include "trainer/text/require_utf8.h"
@@ -200,6 +201,22 @@ void say_left_out(Dataset::Part& part, const NextTable& table, std::int64_t leng
   }
 }
 
+void pack(Dataset::Part& part, NextTable& table, std::int64_t length) {
+  if (length <= 0) {
+    fail(
+        ErrorCode::mismatch,
+        "packing (--pack) needs the number of ids of a row: --text-length N (TextOptions::length)");
+  }
+  if (!table.weights.column.empty()) {
+    fail(ErrorCode::mismatch, "rows of several texts (--pack) have no weights of their own (",
+         quoted(table.weights.column), ")");
+  }
+  const std::uint64_t texts = table.rows.ids.size();
+  table.rows = pack_rows(table.rows, length);
+  part.notes.push_back(
+      cat(texts, " texts are packed into ", table.rows.ids.size(), " rows of ", length, " ids"));
+}
+
 Dataset::Part part_of(NextTable table, NextTokenRows kind, const DatasetOptions& options) {
   Dataset::Part part;
   if (table.read == 0) return part;
@@ -218,10 +235,12 @@ Dataset::Part part_of(NextTable table, NextTokenRows kind, const DatasetOptions&
   say_left_out(part, table, length);
   part.target = "label";
   part.opened.predicts_next = true;
+  if (options.text.next.pack) pack(part, table, length);
   NextColumns columns =
       next_columns(std::move(table.rows), length, options.text.next.ignored_label);
   part.columns.push_back(std::move(columns.ids));
   part.columns.push_back(std::move(columns.labels));
+  if (columns.segments) part.columns.push_back(std::move(columns.segments));
   return part;
 }
 
@@ -230,6 +249,15 @@ bool is_plain_text(std::span<const JsonMember> members, const DatasetOptions& op
   if (options.text.next.rows) return false;
   if (options.use == DataUse::inference || !options.target.empty()) return true;
   return find_member(members, "label") != nullptr;
+}
+
+void require_packing_effect(const Dataset& data, const DatasetOptions& options) {
+  if (!options.text.next.pack) return;
+  const bool is_learnt = options.use != DataUse::inference;
+  if (is_learnt && data.text() && data.text()->next.rows) return;
+  fail(ErrorCode::mismatch,
+       "packing (--pack) has an effect on rows of .jsonl files that models of the next token learn "
+       "from, which the data are not");
 }
 
 }  // namespace
@@ -255,6 +283,7 @@ std::optional<NextTokenRows> next_token_rows(std::span<const fs::path> places,
 }
 
 void require_next_effect(const Dataset& data, const DatasetOptions& options) {
+  require_packing_effect(data, options);
   const NextTokenOptions& next = options.text.next;
   if (next.rows) return;  // a model's record says them
   const bool is_learnt = options.use != DataUse::inference;

@@ -32,6 +32,7 @@ void check_privacy(const PrepareOptions& options) {
   if (options.ignore_index) {
     excluded("ignored labels, whose number in the batch divides every row's loss");
   }
+  if (options.packing) excluded("rows of several texts (--packing), which are clipped as one");
   if (options.accumulate) excluded("accumulated gradients (--accumulate)");
   if (options.qat) excluded("quantization-aware training, whose scales read the batch");
   if (!std::holds_alternative<std::monostate>(options.loss_scale) &&

@@ -97,4 +97,31 @@ TEST_CASE("without ids an attention mask is an array as any other") {
   CHECK_THROWS_WITH(Feeder(inputs, arrays), Contains("no array fits input 'attention_mask'"));
 }
 
+TEST_CASE("caches of earlier tokens are empty, as their names and dims tell") {
+  const TemporaryFolder folder;
+  const Dataset data = open(folder, texts);
+  const std::vector<PortInfo> inputs{port("input_ids", DType::int64, {-1, -1}),
+                                     port("past_key_values.0.key", DType::float32, {-1, 4, -1, 16}),
+                                     port("v_cache", DType::float16, {-1, -1, 4, 16})};
+  Feeder feeder(inputs, data);
+  const std::vector<std::uint64_t> rows{0, 2};
+  const auto feeds = feeder.take(rows);
+  CHECK(feeds[1].second.tensor().shape() == Shape{2, 4, 0, 16});
+  CHECK(feeds[2].second.tensor().shape() == Shape{2, 0, 4, 16});
+  CHECK(feeds[2].second.tensor().dtype() == DType::float16);
+}
+
+TEST_CASE("inputs that are no cache by name, type or dims are not fed as one") {
+  const TemporaryFolder folder;
+  const Dataset data = open(folder, texts);
+  const auto refused = [&](const PortInfo& input) {
+    const std::vector<PortInfo> inputs{port("input_ids", DType::int64, {-1, -1}), input};
+    CHECK_THROWS_WITH(Feeder(inputs, data), Contains("no array fits input '" + input.name + "'"));
+  };
+  refused(port("memory", DType::float32, {-1, 4, -1, 16}));
+  refused(port("past", DType::int64, {-1, 4, -1, 16}));
+  refused(port("past", DType::float32, {-1, 4, -1, -1}));
+  refused(port("past", DType::float32, {-1, 4, 8, 16}));
+}
+
 }  // namespace ondine::test
