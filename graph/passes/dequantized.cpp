@@ -121,6 +121,22 @@ bool round_projection(Node& node, Graph& graph, const PassContext& context, Stor
   return true;
 }
 
+// Of elements of 4 bits that are held so, with one zero point for all: 16 numbers in its place, the
+// same as it gives, which cost products no step of their own.
+void read_zero_point_as_levels(Frozen& frozen, const Tensor& elements, const Uses& uses) {
+  if (frozen.zero_point == no_value || elements.dtype() != DType::uint4) return;
+  if (!packed_elements(elements)) return;
+  const Tensor points = uses.constant(frozen.zero_point);
+  const std::span all(static_cast<const std::uint8_t*>(points.data()), points.bytes());
+  if (all.empty() || std::any_of(all.begin(), all.end(), [&](auto x) { return x != all[0]; })) {
+    return;
+  }
+  std::vector<float> levels;
+  for (int i = 0; i < 16; ++i) levels.push_back(static_cast<float>(i - all[0]));
+  frozen.zero_point = no_value;
+  frozen.attributes.emplace_back("levels", std::move(levels));
+}
+
 std::optional<Frozen> read_frozen(ValueId given, const Graph& graph, const Uses& uses) {
   Frozen frozen = start_from(given, uses);
   const ValueId id = frozen.elements;
@@ -152,6 +168,7 @@ std::optional<Frozen> read_frozen(ValueId given, const Graph& graph, const Uses&
   }
   frozen.attributes = {{"axis", view.attr_int("axis", 1)},
                        {"block_size", view.attr_int("block_size", 0)}};
+  read_zero_point_as_levels(frozen, elements, uses);
   return frozen;
 }
 

@@ -18,7 +18,7 @@ struct StoredForms {
 // DequantizeLinear, by Cast, or by looking its elements up among 16 levels that block-wise scales
 // multiply (nf4), become DequantizeMatMul and DequantizeGather, which read the constant as it is
 // held: folding would keep it in float32. Returns whether the node was rewritten. `forms`: of this
-// graph, filled here. The same bits.
+// graph, filled here. The same numbers; products of few rows sum them in another order.
 // Products of a large float32 constant that PassContext::round_weights rounds become
 // DequantizeMatMul of what it gives, and ProjectedCrossEntropy reads that.
 bool fuse_dequantized(Node& node, Graph& graph, const Uses& uses, const PassContext& context,

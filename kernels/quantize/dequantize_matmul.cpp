@@ -3,9 +3,10 @@
 // and block_size; without a scale b is float16 or bfloat16. transB: b is stored transposed. b may
 // be packed (stored_matrix.h), and with the attribute levels its elements are indices of 16 numbers
 // that the scale multiplies. a, the bias (one number for each column) and the result are float32.
-// Pieces of b' are dequantized where they are multiplied, so that b' is never held whole; products
-// of few rows and those that round their factors to bfloat16 read one of that type where it lies.
-// No derivative: fuse_quantized makes the operator of frozen weights, after differentiation.
+// Products of few rows read b where it lies (stored_product.h, and GemmPrimitive a b of bfloat16,
+// which those that round their factors read too). For others pieces of b' are dequantized where
+// they are multiplied, so that b' is never held whole. No derivative: fuse_quantized makes the
+// operator of frozen weights, after differentiation.
 #include <vector>
 
 #include "kernels/common/convert_rows.h"
@@ -16,6 +17,7 @@
 #include "kernels/matmul/matmul.h"
 #include "kernels/matmul/product_kernels.h"
 #include "kernels/quantize/dequantized_rows.h"
+#include "kernels/quantize/stored_product.h"
 
 namespace ondine::kernels::ops {
 namespace {
@@ -268,6 +270,12 @@ Kernel bind_rounded(BindContext& context) {
 
 Kernel bind(BindContext& context) {
   if (reads_rounded(context)) return bind_rounded(context);
+  if (auto stored = StoredProduct::of(context, product_shape(context))) {
+    context.set_implementation(StoredProduct::name, math::isa_name(math::kernels()));
+    return [product = std::make_shared<const StoredProduct>(*stored)](KernelContext& call) {
+      (*product)(call);
+    };
+  }
   return [product = std::make_shared<const Product>(context)](KernelContext& call) {
     (*product)(call);
   };

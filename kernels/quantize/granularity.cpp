@@ -36,6 +36,7 @@ Granularity::Granularity(const NodeView& node, const Shape& x, const Shape& scal
   const AxisView view(x, axis);
   inner_ = std::max<std::int64_t>(1, view.inner);
   axis_size_ = std::max<std::int64_t>(1, view.dim);
+  is_last_ = axis + 1 == x.rank();
   if (block == 0) {
     if (scale.rank() != 1 || scale[0] != view.dim) reject();
     stride_ = 1;

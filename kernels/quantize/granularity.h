@@ -42,6 +42,16 @@ class Granularity {
     }
   }
 
+  // Of a matrix: element (i, j) has the scale of index i / rows * row_step + j / columns *
+  // column_step. A step of 0: whatever i or j is.
+  struct Grid {
+    std::int64_t rows, row_step, columns, column_step;
+  };
+  Grid grid() const {
+    if (is_last_) return {1, outer_stride_, block_, stride_};
+    return {block_, stride_, 1, inner_stride_};
+  }
+
   // Calls body(i, s) for every element first <= i < last of x, s being the index of its scale.
   template <class Body>
   void for_elements(std::int64_t first, std::int64_t last, Body&& body) const {
@@ -58,6 +68,7 @@ class Granularity {
   std::int64_t outer_stride_ = 0;
   std::int64_t stride_ = 0;
   std::int64_t inner_stride_ = 0;
+  bool is_last_ = false;  // the axis
 };
 
 // Checks inputs 1 (scale) and 2 (zero point, may be omitted) against input 0.

@@ -1,6 +1,6 @@
 #include "kernels/simd/quantize/packed_rows.h"
 
-#include "kernels/simd/vector/simd.h"
+#include "kernels/simd/quantize/levels.h"
 
 namespace ondine::math::ONDINE_ISA {
 namespace {
@@ -21,35 +21,6 @@ ONDINE_INLINE void unpack_vector(std::uint8_t* y, const std::uint8_t* x, std::ui
   __builtin_memcpy(y + 16, &second, sizeof(second));
 }
 
-#if defined(__AVX2__)
-// The 16 levels as one vector, or as two that bit 3 of an index chooses from.
-class Levels {
- public:
-  __attribute__((always_inline)) explicit Levels(const float* levels) {
-    for (int i = 0; i < vectors; ++i) parts_[i] = load(levels + i * lanes<float>);
-  }
-  __attribute__((always_inline)) Vec<float> operator[](const std::uint8_t* x) const {
-#if defined(__AVX512F__)
-    const __m512i index =
-        _mm512_maskz_cvtepu8_epi32(0xffff, _mm_loadu_si128(reinterpret_cast<const __m128i*>(x)));
-    return reinterpret_cast<Vec<float>>(
-        _mm512_maskz_permutexvar_ps(0xffff, index, reinterpret_cast<__m512>(parts_[0])));
-#else
-    const __m256i index =
-        _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(x)));
-    const __m256 low = _mm256_permutevar8x32_ps(reinterpret_cast<__m256>(parts_[0]), index);
-    const __m256 high = _mm256_permutevar8x32_ps(reinterpret_cast<__m256>(parts_[1]), index);
-    const __m256 upper = _mm256_castsi256_ps(_mm256_slli_epi32(index, 28));
-    return reinterpret_cast<Vec<float>>(_mm256_blendv_ps(low, high, upper));
-#endif
-  }
-
- private:
-  static constexpr int vectors = 16 / lanes<float>;
-  Vec<float> parts_[vectors];
-};
-#endif
-
 }  // namespace
 
 void unpack_4bits(std::uint8_t* __restrict y, const std::uint8_t* __restrict x, std::uint8_t sign,
@@ -69,7 +40,7 @@ void look_up_levels(float* __restrict y, const std::uint8_t* __restrict x, const
   const Levels table(levels);
   const Vec<float> common = broadcast(scale[0]);
   for (; i + lanes<float> <= n; i += lanes<float>) {
-    store(y + i, table[x + i] * (each ? load(scale + i) : common));
+    store(y + i, table[load_byte_lanes(x + i)] * (each ? load(scale + i) : common));
   }
 #endif
   for (; i < n; ++i) y[i] = levels[x[i]] * scale[each ? i : 0];

@@ -4,6 +4,7 @@
 #include "kernels/simd/quantize/packed_rows.h"
 #include "kernels/simd/quantize/quantized_rows.h"
 #include "kernels/simd/quantize/requantize_vectors.h"
+#include "kernels/simd/quantize/stored_product.h"
 #include "kernels/simd/vector/simd.h"
 
 namespace ondine::math::ONDINE_ISA {
@@ -95,6 +96,7 @@ constinit const QuantizeKernels quantize_kernels = {
     &maximum_bytes,
     &unpack_4bits,
     &look_up_levels,
+    &stored_product,
 };
 
 }  // namespace ondine::math::ONDINE_ISA

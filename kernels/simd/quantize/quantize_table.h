@@ -1,9 +1,12 @@
-// Rows of quantized numbers. Every instruction set computes the same bits.
+// Rows of quantized numbers. Every instruction set computes the same bits, but for sums of products
+// of float32 (stored_product_table.h).
 #pragma once
 
 #include <cstdint>
 
 namespace ondine::math {
+
+struct StoredProductKernels;
 
 // One scale and zero point for a row, or one for each of its elements.
 struct QuantizeParameters {
@@ -79,6 +82,7 @@ struct QuantizeKernels {
   // y = levels[x] scale, rounded once; x < 16. A scale for all or (each) one for each.
   void (*look_up_levels)(float* y, const std::uint8_t* x, const float* levels, const float* scale,
                          bool each, std::int64_t n);
+  const StoredProductKernels* stored_product;
 };
 
 }  // namespace ondine::math
