@@ -13,6 +13,10 @@ namespace {
 constexpr std::int64_t least_room = 64;
 constexpr std::int64_t share_of_room = 4;
 
+// Tokens of a step of a long prompt, and of the two that are compared with one of both.
+constexpr std::size_t longest_step = 256;
+constexpr std::size_t compared_step = 8;
+
 // Copies `count` places along the axis.
 void copy_places(const Tensor& from, std::int64_t from_first, Tensor& to, std::int64_t to_first,
                  std::int64_t count, std::size_t axis) {
@@ -52,6 +56,12 @@ double tolerance_of(DType dtype) {
   return dtype == DType::float32 || dtype == DType::float64 ? 1e-4 : 5e-3;
 }
 
+// A model that counts the places of its caches may refuse more than there are tokens, or several
+// new ones after them.
+bool is_refusal(const Error& error) {
+  return error.code() == ErrorCode::mismatch || error.code() == ErrorCode::invalid_model;
+}
+
 Shape empty_shape(const CachePorts& cache, std::int64_t samples) {
   Shape shape(std::span<const std::int64_t>{});
   for (std::size_t axis = 0; axis < cache.past.dims->size(); ++axis) {
@@ -72,13 +82,37 @@ CachedScores::CachedScores(const DecoderCall& call) : call_(&call) {
 }
 
 std::vector<double> CachedScores::next(std::span<const std::int64_t> tokens) {
-  const bool one_by_one = (*call_->ports().ids.dims)[1] == 1;
   std::vector<double> scores;
   while (known_ < std::ssize(tokens)) {
     const auto fresh = tokens.subspan(static_cast<std::size_t>(known_));
-    scores = step(one_by_one ? fresh.first(1) : fresh);
+    scores = step(fresh.first(next_piece(fresh)));
   }
   return scores;
+}
+
+std::size_t CachedScores::next_piece(std::span<const std::int64_t> tokens) {
+  if ((*call_->ports().ids.dims)[1] == 1) return 1;
+  if (tokens.size() <= longest_step) return tokens.size();
+  if (!pieces_) pieces_ = known_ > 0 ? false : reads_in_pieces(tokens);
+  return *pieces_ ? longest_step : tokens.size();
+}
+
+bool CachedScores::reads_in_pieces(std::span<const std::int64_t> tokens) const {
+  const auto first = tokens.first(compared_step);
+  const auto second = tokens.subspan(compared_step, compared_step);
+  const Outcome whole = run({tokens.first(2 * compared_step)}, caches_);
+  try {
+    Outcome before = run({first}, caches_);
+    std::vector<Value> caches;
+    for (Tensor& present : before.presents) caches.emplace_back(std::move(present));
+    const auto past = static_cast<std::int64_t>(compared_step);
+    const Outcome found = run({second, past, past}, caches);
+    caches.assign(whole.presents.begin(), whole.presents.end());
+    return agree(whole.scores, caches, found);
+  } catch (const Error& error) {
+    if (!is_refusal(error)) throw;
+    return false;
+  }
 }
 
 CachedScores::Outcome CachedScores::run(const Step& step, const std::vector<Value>& caches) const {
@@ -159,20 +193,24 @@ bool CachedScores::agrees(const Step& step, const std::vector<Value>& padded,
   try {
     found = run(step, padded);
   } catch (const Error& error) {
-    // A model that counts the places of its caches may refuse more than there are tokens.
-    if (error.code() != ErrorCode::mismatch && error.code() != ErrorCode::invalid_model) throw;
+    if (!is_refusal(error)) throw;
     return false;
   }
-  const double tolerance = tolerance_of(caches_.front().tensor().dtype());
+  return agree(scores, caches_, found);
+}
+
+bool CachedScores::agree(std::span<const double> scores, const std::vector<Value>& caches,
+                         const Outcome& found) const {
+  const double tolerance = tolerance_of(caches.front().tensor().dtype());
   if (!are_close(scores, found.scores, tolerance)) return false;
-  for (std::size_t i = 0; i < caches_.size(); ++i) {
+  for (std::size_t i = 0; i < caches.size(); ++i) {
     const std::size_t axis = call_->ports().caches[i].axis;
     const auto last_place = [&](const Tensor& cache) {
       Tensor place(cache.dtype(), with_length(cache.shape(), axis, 1));
       copy_places(cache, cache.shape()[axis] - 1, place, 0, 1, axis);
       return *to_doubles(place);
     };
-    const Tensor& exact = caches_[i].tensor();
+    const Tensor& exact = caches[i].tensor();
     if (!are_close(last_place(exact), last_place(found.presents[i]), tolerance)) return false;
   }
   return true;

@@ -16,6 +16,10 @@ namespace ondine::text {
 // values are copied. A model with a sliding window counts them, so there they lie before the
 // tokens, all of which then move with each step. Whether a model sees or counts spare places is
 // found each time when room is made: one step is taken with and without them and compared.
+//
+// A long prompt is read in pieces, so that memory is that of a piece. Whether the model takes
+// several tokens after others is found first: some tokens are read in two pieces and at once and
+// compared.
 class CachedScores final : public TokenScores {
  public:
   explicit CachedScores(const DecoderCall& call);
@@ -31,11 +35,17 @@ class CachedScores final : public TokenScores {
     std::vector<Tensor> presents;
   };
 
+  // How many of the fresh tokens the next step takes.
+  std::size_t next_piece(std::span<const std::int64_t> tokens);
+  bool reads_in_pieces(std::span<const std::int64_t> tokens) const;
   Outcome run(const Step& step, const std::vector<Value>& caches) const;
   std::vector<double> step(std::span<const std::int64_t> tokens);
   std::vector<double> step_exactly(std::span<const std::int64_t> tokens);
   std::vector<double> step_in_room(std::span<const std::int64_t> tokens);
   std::vector<double> step_to_new_room(std::span<const std::int64_t> tokens);
+  // Whether the last place of each cache and scores agree with those of a step.
+  bool agree(std::span<const double> scores, const std::vector<Value>& caches,
+             const Outcome& found) const;
   // Whether the step, which was taken without spare places, gives the same with those of `padded`.
   bool agrees(const Step& step, const std::vector<Value>& padded,
               const std::vector<double>& scores) const;
@@ -54,6 +64,7 @@ class CachedScores final : public TokenScores {
   std::int64_t known_ = 0;      // tokens that the caches have
   std::int64_t room_ = 0;       // places of the caches; 0: as many as tokens
   std::optional<Spare> spare_;  // nothing: no room
+  std::optional<bool> pieces_;  // whether prompts are read so; nothing: not known yet
 };
 
 }  // namespace ondine::text

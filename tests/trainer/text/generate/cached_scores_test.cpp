@@ -91,6 +91,34 @@ TEST_CASE("a model that sees hidden places of its caches gets none") {
   CHECK(difference(blind, 5, 40, GenerateCache::exact) < 1e-4);
 }
 
+TEST_CASE("long prompts are read in pieces with the scores of the whole") {
+  SmallDecoder shape{.caches = true, .mask = true, .positions = true};
+  CHECK(difference(shape, 700, 703, GenerateCache::padded) < 1e-4);
+  shape.window = 80;
+  CHECK(difference(shape, 512, 514, GenerateCache::padded) < 1e-4);
+  shape.mask = shape.positions = false;
+  CHECK(difference(shape, 513, 515, GenerateCache::exact) < 1e-4);
+}
+
+TEST_CASE("a piece of a long prompt needs no more memory than one of a longer prompt") {
+  const auto reads = [](std::size_t count, std::uint64_t arena) {
+    LoadOptions options;
+    options.limits.arena_bytes = arena;
+    const Model model =
+        SmallDecoder{.caches = true, .mask = true, .positions = true}.model(options);
+    const text::DecoderCall call(model, {});
+    return text::make_token_scores(call)->next(some_tokens(count)).size();
+  };
+  // At once, the scores and the masked weights of two heads alone would have 9 MB.
+  CHECK(reads(900, std::uint64_t{5} << 20) == 256);
+}
+
+TEST_CASE("a model whose new tokens see each other after others reads a prompt at once") {
+  const SmallDecoder shape{
+      .caches = true, .mask = true, .positions = true, .mixes_new_tokens = true};
+  CHECK(difference(shape, 300, 302, GenerateCache::padded) < 1e-4);
+}
+
 TEST_CASE("room for tokens counts against the limits of the model") {
   LoadOptions options;
   options.limits.arena_bytes = std::uint64_t{4} << 20;

@@ -76,7 +76,10 @@ class Writer {
     const std::string total = b_.node("Add", {past, steps});
     const std::string queries = b_.node("Range", {past, total, one});
     if (!shape_.positions) positions_ = b_.node("Unsqueeze", {queries, ints({0})});
-    const std::string rows = b_.node("Unsqueeze", {queries, ints({1})});
+    std::string rows = b_.node("Unsqueeze", {queries, ints({1})});
+    if (shape_.mixes_new_tokens) {
+      rows = b_.node("Where", {b_.node("Greater", {past, zero}), total, rows});
+    }
     const std::string keys = b_.node("Range", {zero, total, one});
     std::string seen = b_.node("LessOrEqual", {keys, rows});
     if (shape_.window > 0) {

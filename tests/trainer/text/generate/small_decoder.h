@@ -16,7 +16,8 @@ struct SmallDecoder {
   bool rotary = true;       // else learned positions, at most 256
   std::int64_t window = 0;  // a query sees that many places; 0: all
   bool ignores_mask = false;
-  std::int64_t tokens = 0;  // of a step; 0: any number
+  bool mixes_new_tokens = false;  // after others, all of a step see each other
+  std::int64_t tokens = 0;        // of a step; 0: any number
   std::int64_t vocabulary = 256;
   std::string past = "past_key_values.%.key", present = "present.%.key";
 
