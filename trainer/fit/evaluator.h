@@ -13,7 +13,6 @@
 
 namespace ondine::fit {
 
-
 // Inputs of an algorithm that inference has not: labels and the like.
 std::vector<std::string> target_inputs(const Model& model, std::size_t algorithm);
 
