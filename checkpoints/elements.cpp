@@ -80,7 +80,7 @@ Tensor read_strings(Source& source, const Shape& shape, std::uint64_t bytes,
     left -= sizeof(length);
     const std::uint64_t n = from_length(length);
     if (n > left) fail(ErrorCode::corrupt, "a string of ", n, " bytes, but only ", left, " left");
-    text.resize(n);
+    text.resize(size_in_memory(n, "a string"));
     source.read(std::as_writable_bytes(std::span(text)));
     left -= n;
     crc = crc32c(bytes_of(text), crc32c(length, crc));

@@ -15,8 +15,8 @@ namespace {
 constexpr std::uint64_t alignment = 64;
 
 // The number of padding bytes from `position` to the next multiple of the alignment.
-std::uint64_t padding(std::uint64_t position) {
-  return (alignment - position % alignment) % alignment;
+std::size_t padding(std::uint64_t position) {
+  return static_cast<std::size_t>((alignment - position % alignment) % alignment);
 }
 
 // The end of the last tensor. Throws Error(limit) when it exceeds 2^63.
@@ -91,7 +91,7 @@ Checkpoint decode_v1(Source& source, const Header& header,
     fail(ErrorCode::limit, "manifest of ", header.manifest_bytes, " bytes, the limit is ",
          limits.manifest_bytes);
   }
-  std::vector<std::byte> bytes(header.manifest_bytes);
+  std::vector<std::byte> bytes(size_in_memory(header.manifest_bytes, "a manifest"));
   source.read(bytes);
   if (sha256(bytes) != header.manifest_digest) {
     fail(ErrorCode::corrupt, "manifest (bytes ", header_size, " to ", source.position(),

@@ -100,7 +100,7 @@ class Reader {
   void get(std::string& text) {
     const std::uint64_t n = get_length(1);
     in_.get();
-    text.resize(n);
+    text.resize(static_cast<std::size_t>(n));
     in_.read(text.data(), static_cast<std::streamsize>(n));
   }
   template <class T>

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "checkpoints/elements.h"
+#include "core/checked.h"
 #include "core/digest.h"
 #include "core/files/atomic_file.h"
 
@@ -36,7 +37,7 @@ std::string read_header_text(Source& source, const Limits& limits) {
   if (n > limits.manifest_bytes) {
     fail(ErrorCode::limit, "header of ", n, " bytes, the limit is ", limits.manifest_bytes);
   }
-  std::string text(n, '\0');
+  std::string text(size_in_memory(n, "a header"), '\0');
   source.read(std::as_writable_bytes(std::span(text)));
   return text;
 }

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string_view>
 #include <utility>
 
@@ -31,6 +32,14 @@ inline std::size_t size_in_memory(std::uint64_t bytes, std::string_view what) {
     fail(ErrorCode::limit, what, " of ", bytes, " bytes is larger than the address space");
   }
   return static_cast<std::size_t>(bytes);
+}
+
+// The number of elements of `each` bytes that are to lie in memory.
+inline std::size_t count_in_memory(std::uint64_t count, std::size_t each, std::string_view what) {
+  std::uint64_t bytes = 0;
+  if (__builtin_mul_overflow(count, each, &bytes))
+    bytes = std::numeric_limits<std::uint64_t>::max();
+  return size_in_memory(bytes, what) / each;
 }
 
 }  // namespace ondine

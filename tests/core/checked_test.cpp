@@ -18,6 +18,12 @@ TEST_CASE("a size that the address space does not hold is refused by its name an
                     Contains("file 'a' of " + std::to_string(beyond) + " bytes is larger than"));
 }
 
+TEST_CASE("a number of elements that the address space does not hold is refused") {
+  CHECK(count_in_memory(5, 8, "rows") == 5);
+  CHECK_THROWS_AS(count_in_memory(std::numeric_limits<std::uint64_t>::max() / 8, 8, "rows"), Error);
+  CHECK_THROWS_AS(count_in_memory(std::numeric_limits<std::uint64_t>::max(), 8, "rows"), Error);
+}
+
 TEST_CASE("products and sums of sizes that overflow are refused") {
   constexpr auto most = std::numeric_limits<std::int64_t>::max();
   CHECK(checked_mul(most, 1) == most);

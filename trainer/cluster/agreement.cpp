@@ -4,6 +4,7 @@
 #include <cstring>
 #include <optional>
 
+#include "core/checked.h"
 #include "core/digest.h"
 #include "core/message.h"
 
@@ -41,7 +42,7 @@ std::optional<Failure> attempt(const std::function<void()>& work) {
 std::string share(Communicator& ranks, std::size_t from, std::string text) {
   std::uint64_t size = text.size();
   ranks.broadcast(std::as_writable_bytes(std::span(&size, 1)), from);
-  text.resize(size);
+  text.resize(size_in_memory(size, "a text"));
   ranks.broadcast(std::as_writable_bytes(std::span(text)), from);
   return text;
 }

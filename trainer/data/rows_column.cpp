@@ -4,6 +4,7 @@
 #include <mutex>
 #include <numeric>
 
+#include "core/checked.h"
 #include "core/message.h"
 
 namespace ondine {
@@ -49,6 +50,7 @@ class Reader {
       : columns_(std::move(columns)), rows_(rows), read_(std::move(read)) {
     require_valid(columns_);
     if (!read_) fail(ErrorCode::mismatch, "there is no function that reads rows");
+    count_in_memory(rows, sizeof(rows), "an order of rows");
   }
 
   const std::vector<RowColumn>& columns() const noexcept { return columns_; }

@@ -1,6 +1,7 @@
 // Rows that the caller makes, against the same rows as arrays.
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <limits>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -103,4 +104,12 @@ TEST_CASE("what the caller throws and columns that make no sense are errors") {
         "there is no column 'y'; columns are 'x'\n  in row 0 of the data");
   CHECK(said({x}, [](std::uint64_t, const Row&) { throw std::runtime_error("no signal"); }) ==
         "no signal");
+}
+
+TEST_CASE("more rows than an order of them in memory can have are refused") {
+  constexpr auto most = std::numeric_limits<std::uint64_t>::max();
+  const auto none = [](std::uint64_t, const Row&) {};
+  CHECK_THROWS_WITH(Dataset::from_rows({{"x", DType::float32, {}}}, most, none),
+                    Catch::Contains("an order of rows"));
+  CHECK_THROWS_WITH(shuffled(most / 8, 1, 0), Catch::Contains("an order of rows"));
 }
