@@ -1,21 +1,23 @@
 # Toolchain file for Debian's cross compilers; builds static programs that QEMU can run.
-#   -DONDINE_MACHINE=aarch64|s390x -DONDINE_ROOT=DIR    DIR: made by scripts/foreign_packages.sh
+#   -DONDINE_MACHINE=aarch64|armv7|s390x -DONDINE_TRIPLE=NAME    as aarch64-linux-gnu
+#   -DONDINE_ROOT=DIR -DONDINE_QEMU=PROGRAM    DIR: made by scripts/foreign_packages.sh
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR ${ONDINE_MACHINE})
-set(CMAKE_TRY_COMPILE_PLATFORM_VARIABLES ONDINE_MACHINE ONDINE_ROOT)
-set(CMAKE_C_COMPILER ${ONDINE_MACHINE}-linux-gnu-gcc)
-set(CMAKE_CXX_COMPILER ${ONDINE_MACHINE}-linux-gnu-g++)
-set(CMAKE_LIBRARY_ARCHITECTURE ${ONDINE_MACHINE}-linux-gnu)
+list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES ONDINE_MACHINE ONDINE_TRIPLE ONDINE_ROOT
+  ONDINE_QEMU)
+set(CMAKE_C_COMPILER ${ONDINE_TRIPLE}-gcc)
+set(CMAKE_CXX_COMPILER ${ONDINE_TRIPLE}-g++)
+set(CMAKE_LIBRARY_ARCHITECTURE ${ONDINE_TRIPLE})
 
 # Debian's folder for architecture-specific headers, which the compiler searches only in its own
 # root.
-set(CMAKE_CXX_FLAGS_INIT "-isystem ${ONDINE_ROOT}/usr/include/${ONDINE_MACHINE}-linux-gnu")
+set(CMAKE_CXX_FLAGS_INIT "-isystem ${ONDINE_ROOT}/usr/include/${ONDINE_TRIPLE}")
+if(ONDINE_MACHINE STREQUAL armv7)
+  string(APPEND CMAKE_CXX_FLAGS_INIT " -mfpu=neon")
+endif()
 set(CMAKE_EXE_LINKER_FLAGS_INIT -static)
 set(CMAKE_FIND_LIBRARY_SUFFIXES .a)
-find_program(ONDINE_QEMU NAMES qemu-${ONDINE_MACHINE} qemu-${ONDINE_MACHINE}-static)
-if(ONDINE_QEMU)
-  set(CMAKE_CROSSCOMPILING_EMULATOR ${ONDINE_QEMU})
-endif()
+set(CMAKE_CROSSCOMPILING_EMULATOR ${ONDINE_QEMU})
 
 set(CMAKE_FIND_ROOT_PATH ${ONDINE_ROOT})
 set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)

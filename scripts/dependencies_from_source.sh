@@ -5,6 +5,7 @@
 # another compiler or other flags build all anew. From the environment:
 #   CC CXX AR RANLIB       programs for the target (cc, c++, ar, ranlib)
 #   CFLAGS CXXFLAGS        flags for the libraries and for Ondine
+#   LDFLAGS                flags for what Ondine links
 #   SYSTEM PROCESSOR       where the target is another machine: as CMAKE_SYSTEM_NAME (Linux), ...
 #   TOOLCHAIN              a toolchain file of the compiler's own, if it has one
 #   LAUNCHER               a program before the compiler, as ccache
@@ -12,11 +13,11 @@
 #   LIBRARIES              which of protobuf boost1.74 zlib libjpeg-turbo libpng1.6 libwebp re2 pcre2
 #                          utf8proc; all
 set -eu
-[ $# -eq 1 ] || { sed -n '2,14p' "$0" >&2; exit 2; }
+[ $# -eq 1 ] || { sed -n '2,15p' "$0" >&2; exit 2; }
 mkdir -p "$1/include" "$1/lib/cmake/protobuf" "$1/share/eigen3"
 prefix=$(cd "$1" && pwd)
 cd "$(dirname "$0")/.."
-: "${CC:=cc}" "${CXX:=c++}" "${AR:=ar}" "${RANLIB:=ranlib}" "${CFLAGS:=}" "${CXXFLAGS:=}"
+: "${CC:=cc}" "${CXX:=c++}" "${AR:=ar}" "${RANLIB:=ranlib}" "${CFLAGS:=}" "${CXXFLAGS:=}" "${LDFLAGS:=}"
 : "${SYSTEM:=}" "${PROCESSOR:=}" "${TOOLCHAIN:=}" "${LAUNCHER:=}" "${SOURCES:=build-sources}" "${JOBS:=1}"
 
 : "${LIBRARIES:=protobuf boost1.74 zlib libjpeg-turbo libpng1.6 libwebp re2 pcre2 utf8proc}"
@@ -37,6 +38,7 @@ write_toolchain() {
   [ -z "$TOOLCHAIN" ] || echo "include($TOOLCHAIN)"
   [ -z "$SYSTEM" ] || printf 'set(CMAKE_SYSTEM_NAME %s)\nset(CMAKE_SYSTEM_PROCESSOR %s)\n' \
     "$SYSTEM" "$PROCESSOR"
+  [ -z "$LDFLAGS" ] || printf "set(CMAKE_%s_LINKER_FLAGS_INIT \"$LDFLAGS\")\n" EXE SHARED MODULE
   cat <<END
 set(CMAKE_C_COMPILER $(path "$CC"))
 set(CMAKE_CXX_COMPILER $(path "$CXX"))

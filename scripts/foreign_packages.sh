@@ -1,6 +1,6 @@
 #!/bin/sh
 # foreign_packages.sh MACHINE DIR PACKAGE...
-# Unpacks Debian packages of another machine (aarch64, s390x) below DIR, without root. It installs
+# Unpacks Debian packages of another machine (aarch64, armv7, s390x) below DIR, without root. It installs
 # nothing and registers no architecture with dpkg; apt keeps its lists in DIR. From the environment:
 #   SUITE    another release of Debian: its packages, with all that they depend on
 set -eu
@@ -11,6 +11,7 @@ shift 2
 : "${SUITE:=}"
 case $machine in
   aarch64) debian=arm64 ;;
+  armv7) debian=armhf ;;
   s390x) debian=s390x ;;
   x86_64) debian=amd64 ;;
   *) echo "unknown machine $machine" >&2; exit 2 ;;
@@ -50,7 +51,8 @@ Dir::Etc::sourceparts "/dev/null";
 END
 fi
 export APT_CONFIG="$apt/conf"
-apt-get update -qq
+# A mirror may lack one of several lists for a time; whether the packages are in the others shows.
+apt-get update -qq || echo "going on with the lists that could be had" >&2
 for package in $missing; do
   rm -f "$apt"/*.deb
   if [ -n "$SUITE" ]; then

@@ -6,6 +6,7 @@
 #   deb      Debian packages (scripts/deb.sh)        java     the Maven artifact
 #   rust     the crates                              go       the Go module
 #   wheels   for Python (scripts/wheels.sh)          npm      for browsers and Node (scripts/wasm.sh)
+#   machines command line and library for others     (scripts/machines.sh aarch64 armv7 riscv64)
 # Without targets all of them. What was made of this commit is not made again: a run that ended
 # early is called once more. Targets that need a program or a network that is not there are left out,
 # and the exit code is 77. From the environment: OUT (release), JOBS (1).
@@ -13,8 +14,8 @@ set -eu
 cd "$(dirname "$0")/.."
 : "${OUT:=release}" "${JOBS:=1}"
 export JOBS
-unset WORK # the scripts below have folders of their own
-targets=${*:-source linux deb java rust go wheels npm}
+unset WORK MACHINES # the scripts below have folders of their own
+targets=${*:-source linux deb java rust go wheels npm machines}
 version=$(sed -n 's/^project(ondine VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)
 commit=$(git rev-parse HEAD)
 date=$(git log -1 --format=%ct)
@@ -30,12 +31,6 @@ echo "$commit" >"$OUT/.commit"
 OUT=$(cd "$OUT" && pwd)
 build=$PWD/build-release
 
-# archive FOLDER NAME: the same bytes for the same files.
-archive() {
-  tar --sort=name --mtime="@$date" --owner=0 --group=0 --numeric-owner -C "$1" -c "$2" |
-    gzip -9n >"$OUT/$3"
-}
-
 make_source() {
   git archive --prefix="ondine-$version/" HEAD | gzip -9n >"$OUT/ondine-$version.tar.gz"
 }
@@ -49,7 +44,7 @@ make_linux() {
   rm -rf "$build/install"
   cmake --install "$build" --prefix "$build/install/$name" --strip >/dev/null
   "$build/install/$name/bin/ondine" --version
-  archive "$build/install" "$name" "$name.tar.gz"
+  scripts/archive.sh "$build/install" "$name" "$OUT/$name.tar.gz"
   tools/dev/components.py "$build/install/$name/lib/libondine.so" "$version" "$OUT/components.json"
 }
 
@@ -87,11 +82,16 @@ make_npm() {
   cp "build-wasm/ondine-$version.tgz" "$OUT"
 }
 
+make_machines() {
+  scripts/machines.sh aarch64 armv7 riscv64
+  cp build-machines/ondine-"$version"-linux-*.tar.gz "$OUT"
+}
+
 skipped=
 for target in $targets; do
   case $target in
-    source | linux | deb | java | rust | go | wheels | npm) ;;
-    *) sed -n '2,13p' "$0" >&2; exit 2 ;;
+    source | linux | deb | java | rust | go | wheels | npm | machines) ;;
+    *) sed -n '2,12p' "$0" >&2; exit 2 ;;
   esac
   done=$OUT/.done/$target
   if [ -e "$done" ]; then

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Reads and writes the golden checkpoints on other, emulated machines and expects the same bytes.
-#   scripts/test_cross.sh [--rooms] [aarch64|s390x]...     both machines by default
+#   scripts/test_cross.sh [--rooms] [aarch64|armv7|s390x]...     aarch64 and s390x by default
 #   --rooms    also run the tests of checkpoints, kernels and tensors in model files
 # Builds in the folder ONDINE_CROSS (build-cross). Installs compiler and emulator when run as root;
 # exits with 77 when they or the other machine's packages are not available.
@@ -21,15 +21,21 @@ skip() {
 # The package that holds an archive on this machine.
 owner() { dpkg-query -S "*/$1" 2>/dev/null | sed -n '1s/[:,].*//p'; }
 
-find_qemu() { qemu=$(command -v "qemu-$machine" || command -v "qemu-$machine-static"); }
+find_qemu() { qemu=$(command -v "qemu-$emulated" || command -v "qemu-$emulated-static"); }
 
 for machine in ${*:-aarch64 s390x}; do
-  compiler=$machine-linux-gnu-g++
-  if [ "$(id -u)" -eq 0 ] && ! { command -v "$compiler" && find_qemu; } >/dev/null; then
-    scripts/install_dependencies.sh "g++-$machine-linux-gnu" || :
+  triple=$machine-linux-gnu
+  emulated=$machine
+  if [ "$machine" = armv7 ]; then
+    triple=arm-linux-gnueabihf
+    emulated=arm
   fi
-  command -v "$compiler" >/dev/null || skip "no $compiler (Debian package g++-$machine-linux-gnu)"
-  find_qemu || skip "no qemu-$machine (Debian package qemu-user)"
+  compiler=$triple-g++
+  if [ "$(id -u)" -eq 0 ] && ! { command -v "$compiler" && find_qemu; } >/dev/null; then
+    scripts/install_dependencies.sh "g++-$triple" || :
+  fi
+  command -v "$compiler" >/dev/null || skip "no $compiler (Debian package g++-$triple)"
+  find_qemu || skip "no qemu-$emulated (Debian package qemu-user)"
 
   boost=$(owner libboost_serialization.a)
   root=$work/$machine/root
@@ -43,7 +49,8 @@ for machine in ${*:-aarch64 s390x}; do
 
   build=$work/$machine/build
   cmake -S tests/cross -B "$build" -G Ninja -DCMAKE_TOOLCHAIN_FILE="$PWD/cmake/cross.cmake" \
-    -DONDINE_MACHINE="$machine" -DONDINE_ROOT="$root"
+    -DONDINE_MACHINE="$machine" -DONDINE_TRIPLE="$triple" -DONDINE_QEMU="$qemu" \
+    -DONDINE_ROOT="$root"
   cmake --build "$build" --target golden
   "$qemu" "$build/golden" tests/fuzz/corpus/checkpoint/*
   [ -n "$rooms" ] || continue

@@ -1,0 +1,7 @@
+#!/bin/sh
+# archive.sh FOLDER NAME FILE: packs FOLDER/NAME as FILE (.tar.gz) with the time of the last commit: the
+# same bytes for the same files.
+set -eu
+date=$(git -C "$(dirname "$0")" log -1 --format=%ct)
+tar --sort=name --mtime="@$date" --owner=0 --group=0 --numeric-owner -C "$1" -c "$2" |
+  gzip -9n >"$3"

@@ -1,0 +1,36 @@
+#!/bin/sh
+# machines.sh MACHINE...
+# Builds the command line and the library for machines of scripts/targets.txt, and packs them as
+# build-machines/ondine-VERSION-linux-MACHINE.tar.gz: bin/ondine, headers, terms, and lib/libondine.a
+# with all libraries that it needs but those of C and C++. From the environment: MACHINES
+# (build-machines), JOBS (1).
+set -eu
+cd "$(dirname "$0")/.."
+[ $# -ge 1 ] || { sed -n '2,6p' "$0" >&2; exit 2; }
+version=$(sed -n 's/^project(ondine VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)
+. scripts/target.sh
+for machine; do read_target; done
+get_compiler
+
+# One archive in place of one for each library.
+pack() {
+  name=ondine-$version-linux-$machine
+  folder=$work/install/$name
+  rm -rf "$work/install"
+  mkdir -p "$folder/bin" "$folder/lib"
+  cp "$work/library/bin/ondine" "$folder/bin"
+  "$zig" ar qLcs "$folder/lib/libondine.a" "$work/library/libondine.a" "$work/prefix/lib"/*.a
+  cp -r include LICENSE NOTICE "$folder"
+  copy_licenses "$folder/licenses"
+  scripts/archive.sh "$work/install" "$name" "$MACHINES/$name.tar.gz"
+  for file in "$folder/bin/ondine" "$folder/lib/libondine.a" "$MACHINES/$name.tar.gz"; do
+    printf '%-9s %-40s %9d bytes\n' "$machine" "$(basename "$file")" "$(stat -c %s "$file")"
+  done
+}
+
+for machine; do
+  read_target
+  configure_target
+  cmake --build "$work/library" -j "$JOBS" --target ondine_cli ondine
+  pack
+done
