@@ -8,6 +8,8 @@
 #include "graph/contract/catalogue_trace.h"
 #include "graph/contract/node_limit.h"
 #include "graph/passes/rewrite.h"
+#include "graph/passes/secure_noise.h"
+#include "graph/record/privacy_text.h"
 #include "trainer/optimize.h"
 
 namespace ondine::trainer {
@@ -84,6 +86,7 @@ std::optional<Graph> GraphAssembler::resolve(GraphParts parts, const Names& vari
 
 void GraphAssembler::rewrite(Graph& graph, GraphUse use, const StageObserver& observer) {
   const bool optimized = options_->optimize && rewrite_ == nullptr;
+  if (rewrite_ == nullptr) draw_secretly(graph, secure_noise_of(*model_), all_operators());
   // A trace records the operators that the graph would run.
   const bool whole = use == GraphUse::run || CatalogueTrace::is_active() || !knows_outputs(graph);
   if (rewrite_ != nullptr) (*rewrite_)(graph);

@@ -12,6 +12,7 @@
 #include "core/to_doubles.h"
 #include "graph/evaluate/text_bytes.h"
 #include "graph/ir/fingerprint.h"
+#include "graph/record/privacy_text.h"
 #include "graph/training/combine.h"
 #include "trainer/exec/first_nonfinite.h"
 #include "trainer/exec/output_memory.h"
@@ -43,6 +44,11 @@ std::unique_ptr<Model::Impl> Model::Impl::make(graph::ModelDef def, const LoadOp
   impl->runtime.rounded = impl->functions.rounded;
   impl->state = trainer::StateStore(std::move(impl->functions.variables));
   impl->def = std::move(def);
+  graph::require_secure_noise(impl->def);
+  if (!graph::secure_noise_of(impl->def).empty()) {
+    impl->secret = with_context([] { return std::make_unique<SecretKey>(); },
+                                [] { return std::string("noise of training with privacy"); });
+  }
   impl->seed = options.seed;
   impl->cancel = options.cancel;
   impl->deadline = options.deadline;
@@ -119,11 +125,12 @@ graph::CallState Model::Impl::call_state(std::uint64_t step) const {
   return call;
 }
 
-void Model::Impl::run(trainer::Executor& executor, graph::CallState& call) const {
+void Model::Impl::run(trainer::Executor& executor, graph::CallState& call,
+                      const trainer::Executor::Watch* watch) const {
   const StopScope scope({call.cancel.get(), call.deadline});
-  if (!profiling) return executor.run(call);
+  if (!profiling) return executor.run(call, nullptr, watch);
   const std::lock_guard lock(profile_mutex);
-  executor.run(call, &profile);
+  executor.run(call, &profile, watch);
 }
 
 void Model::Impl::finish(trainer::Executor& executor, graph::CallState& call) const noexcept {
@@ -228,6 +235,7 @@ void Model::Impl::run_step(const trainer::Function& step, std::span<const NamedV
   for (std::size_t i = 0; i < results.size(); ++i) fetch_names[i] = results[i].first;
   trainer::Call& selected = step.call(fetch_names, runtime);
   graph::CallState call = call_state(steps);
+  const SecretScope scope(secret.get());
   own_mapped(step);
   const auto present = state.read();
   const trainer::StateStore::Draft draft(state);

@@ -1,3 +1,8 @@
+#include <algorithm>
+#include <functional>
+#include <optional>
+#include <utility>
+
 #include "core/message.h"
 #include "core/out_of_memory.h"
 #include "core/stop.h"
@@ -63,31 +68,81 @@ Results Model::Impl::evaluate(const trainer::Function& function, Feeds feeds,
 
 void Model::Impl::run_once(const trainer::Function& function, Feeds feeds,
                            std::span<const std::string> names, std::uint64_t step,
-                           const Inspect& inspect) const {
+                           const Inspect& inspect, const Watch& watch) const {
   trainer::Call& selected = function.call(names, runtime);
   graph::CallState call = call_state(step);
+  const SecretScope scope(secret.get());
   const auto present = state.read();
   std::vector<Value> inputs;
   function.gather(feeds.values(), present, inputs);
   const auto executor = selected.acquire(inputs);
-  run(*executor, call);
+  const trainer::Executor::Watch watched = [&](std::size_t position) {
+    watch(selected, *executor, position);
+  };
+  run(*executor, call, watch ? &watched : nullptr);
   executor.check_dims();
   inspect(selected, *executor, call);
 }
 
-void Model::Impl::run_rows(
-    const trainer::Function& rows, Feeds feeds, std::span<const std::string> names,
-    std::span<const std::string> checked, std::uint64_t shard,
-    const std::function<void(std::size_t result, const Tensor& value)>& take) {
+namespace {
+
+// The results of a call in the order in which they are computed.
+class ResultOrder {
+ public:
+  ResultOrder(const trainer::Call& call, const trainer::Executor& executor, std::size_t results) {
+    const trainer::Plan& plan = executor.plan();
+    std::vector<std::size_t> position(plan.graph.values.size(), 0);
+    for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
+      for (const graph::ValueId id : plan.nodes[i].node->outputs) {
+        if (id != graph::no_value) position[static_cast<std::size_t>(id)] = i;
+      }
+    }
+    for (std::size_t i = 0; i < results; ++i) {
+      left_.emplace_back(position[static_cast<std::size_t>(call.output(i))], i);
+    }
+    std::sort(left_.begin(), left_.end(), std::greater<>());
+  }
+
+  // The next result that is there after the node at `position`.
+  std::optional<std::size_t> next(std::size_t position) {
+    if (left_.empty() || left_.back().first > position) return std::nullopt;
+    const std::size_t result = left_.back().second;
+    left_.pop_back();
+    return result;
+  }
+
+ private:
+  std::vector<std::pair<std::size_t, std::size_t>> left_;  // the first one last
+};
+
+}  // namespace
+
+void Model::Impl::run_rows(const trainer::Function& rows, Feeds feeds,
+                           std::span<const std::string> names, std::span<const std::string> checked,
+                           const RowRange& part,
+                           const std::function<void(std::size_t result, const Tensor& value)>& take,
+                           bool early) {
   nonfinite.clear();
   constexpr int step_bits = 48;
-  run_once(rows, feeds, names, steps | shard << step_bits,
-           [&](const trainer::Call& selected, trainer::Executor& executor, graph::CallState& call) {
-             if (require_finite) check_finite(rows, selected, checked, executor, call);
-             for (std::size_t i = 0; i < names.size(); ++i) {
-               take(i, executor.value(selected.output(i)).tensor());
-             }
-           });
+  const RowScope scope(part, steps);
+  std::optional<ResultOrder> order;
+  const auto take_until = [&](const trainer::Call& selected, const trainer::Executor& executor,
+                              std::size_t position) {
+    if (!order) order.emplace(selected, executor, names.size());
+    while (const auto result = order->next(position)) {
+      take(*result, executor.value(selected.output(*result)).tensor());
+    }
+  };
+  run_once(
+      rows, feeds, names, steps | part.part << step_bits,
+      [&](const trainer::Call& selected, trainer::Executor& executor, graph::CallState& call) {
+        if (require_finite) check_finite(rows, selected, checked, executor, call);
+        if (early) return take_until(selected, executor, executor.plan().nodes.size());
+        for (std::size_t i = 0; i < names.size(); ++i) {
+          take(i, executor.value(selected.output(i)).tensor());
+        }
+      },
+      early ? Watch(take_until) : Watch());
 }
 
 Results Model::Impl::evaluate_once(const trainer::Function& function, Feeds feeds,

@@ -10,6 +10,8 @@
 
 #include "core/digest.h"
 #include "core/hidden.h"
+#include "core/row_scope.h"
+#include "core/secure/secret_numbers.h"
 #include "core/stop.h"
 #include "graph/ir/document.h"
 #include "trainer/assemble.h"
@@ -58,6 +60,8 @@ struct ONDINE_HIDDEN Model::Impl {
   std::string nonfinite;
   std::vector<Value> scratch;  // inputs of the last step; kept to reuse its memory
   std::vector<std::string> fetch_names;
+  // Of a model with noise from a cryptographic generator. Each has its own, clones too.
+  std::unique_ptr<SecretKey> secret;
 
   static std::unique_ptr<Impl> make(graph::ModelDef def, const LoadOptions& options,
                                     const trainer::RoundedWeights::Files& files = {});
@@ -85,7 +89,8 @@ struct ONDINE_HIDDEN Model::Impl {
     return calls.begin(use, what);
   }
   graph::CallState call_state(std::uint64_t step) const;
-  void run(trainer::Executor& executor, graph::CallState& call) const;
+  void run(trainer::Executor& executor, graph::CallState& call,
+           const trainer::Executor::Watch* watch = nullptr) const;
   // Fails unless all results of one element that `names` has are finite.
   void check_finite(const trainer::Function& function, const trainer::Call& selected,
                     std::span<const std::string> names, trainer::Executor& executor,
@@ -98,12 +103,15 @@ struct ONDINE_HIDDEN Model::Impl {
   // `step`: the function of the algorithm, or its update alone (cluster/sharded_step.h).
   void run_step(const trainer::Function& step, std::span<const NamedValue> feeds,
                 std::size_t algorithm, std::span<NamedValue> results);
-  // Evaluates the part of a step that micro-shard `shard` of a batch computes and gives its
-  // results, in the order of `names`. Its random numbers are its own; those of micro-shard 0 are
-  // those of a step. `checked`: see check_finite().
+  // Evaluates the part of a step that these rows of a batch compute and gives its results, in the
+  // order of `names`. Random numbers that belong to rows are those that a step would draw for them
+  // (RowScope); others are the part's own. `checked`: see check_finite(). With `early`, results are
+  // given in the order in which they are computed, while others are not there yet, and an error may
+  // follow.
   void run_rows(const trainer::Function& rows, Feeds feeds, std::span<const std::string> names,
-                std::span<const std::string> checked, std::uint64_t shard,
-                const std::function<void(std::size_t result, const Tensor& value)>& take);
+                std::span<const std::string> checked, const RowRange& part,
+                const std::function<void(std::size_t result, const Tensor& value)>& take,
+                bool early = false);
   const trainer::Function& evaluation(std::size_t algorithm) const;
   const trainer::Gradients& gradient_function(std::size_t algorithm) const;
   // A model that trains makes it on first use.
@@ -111,8 +119,10 @@ struct ONDINE_HIDDEN Model::Impl {
   std::vector<trainer::Variable> variables() const;  // of the state
   // Called after a run, with what it computed.
   using Inspect = std::function<void(const trainer::Call&, trainer::Executor&, graph::CallState&)>;
+  // Called after each node, with its position.
+  using Watch = std::function<void(const trainer::Call&, trainer::Executor&, std::size_t)>;
   void run_once(const trainer::Function& function, Feeds feeds, std::span<const std::string> names,
-                std::uint64_t step, const Inspect& inspect) const;
+                std::uint64_t step, const Inspect& inspect, const Watch& watch = {}) const;
   Results evaluate_once(const trainer::Function& function, Feeds feeds,
                         std::span<const std::string> names) const;
   Results evaluate(const trainer::Function& function, Feeds feeds,

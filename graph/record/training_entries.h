@@ -16,11 +16,12 @@ constexpr const char* metric_weights = "ondine.metric_weights";  // METRIC=OUTPU
 constexpr const char* points =
     "ondine.points";                       // sums that a step reads for parameters, one a line
 constexpr const char* qat = "ondine.qat";  // the type of quantized weights
-constexpr const char* privacy = "ondine.privacy";  // clip, noise and batch size
-constexpr const char* counted = "ondine.counted";  // the input that counts rows
+constexpr const char* privacy = "ondine.privacy";            // clip, noise and batch size
+constexpr const char* secure_noise = "ondine.secure_noise";  // values of it, one a line
+constexpr const char* counted = "ondine.counted";            // the input that counts rows
 
 inline constexpr std::array all{learning_rate, accumulate,     averaged,       averages,
                                 schedule,      scheduled_rate, metric_weights, points,
-                                qat,           privacy,        counted};
+                                qat,           privacy,        secure_noise,   counted};
 
 }  // namespace ondine::graph::entry

@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <map>
+#include <set>
 #include <unordered_map>
+#include <utility>
 
 #include "core/message.h"
 #include "graph/check/location.h"
@@ -44,11 +48,13 @@ bool finds_infinities(const GraphDef& graph) {
 
 class Cutter {
  public:
-  Cutter(const ModelDef& model, std::size_t algorithm, std::span<const std::string> rows)
+  Cutter(const ModelDef& model, std::size_t algorithm, std::span<const std::string> rows,
+         const MeanWeights& weights)
       : model_(&model),
         info_(&model.training[algorithm]),
         graph_(combine(model, algorithm)),
         rows_(rows.begin(), rows.end()),
+        weights_(weights.begin(), weights.end()),
         local_(rows_) {
     for (const NodeDef& node : graph_.nodes) {
       for (const std::string& output : node.outputs) {
@@ -71,6 +77,7 @@ class Cutter {
       open.pop_back();
       visit(name, open);
     }
+    set_weights();
     make_rows();
     make_update(roots);
     require_one_draw();
@@ -173,6 +180,7 @@ class Cutter {
            quoted(name));
     }
     const std::string& x = names->xs[index];
+    ys_[name] = names->y;
     if (local_.contains(x)) {
       fail(ErrorCode::unsupported, describe(node), " differentiates by ", quoted(x),
            ", which depends on the rows: a step in micro-shards updates from derivatives by state "
@@ -185,6 +193,54 @@ class Cutter {
            describe(*sum), ": micro-shards are averaged, which needs a loss that is a mean");
     }
     result_.losses.push_back(names->y);
+  }
+
+  // The weights of the means that a value is made of.
+  Strings weights_of(const std::string& value) const {
+    Strings seen, found;
+    std::vector<std::string> open{value};
+    while (!open.empty()) {
+      const std::string name = std::move(open.back());
+      open.pop_back();
+      if (!seen.insert(name).second) continue;
+      if (const auto weight = weights_.find(name); weight != weights_.end()) {
+        found.insert(weight->second);
+        continue;
+      }
+      const auto producer = producers_.find(name);
+      if (producer == producers_.end()) continue;
+      for (std::string& read : reads_of(*producer->second)) open.push_back(std::move(read));
+    }
+    return found;
+  }
+
+  // Weights come first among the values.
+  void set_weights() {
+    if (weights_.empty()) return;
+    Strings used;
+    for (const auto& [mean, weight] : weights_) used.insert(weight);
+    const Strings all = std::exchange(used, {});
+    for (CutValue& value : result_.values) {
+      if (value.kind == CutKind::statistic) continue;
+      const bool is_gradient = value.kind == CutKind::gradient;
+      const Strings found = all.contains(value.name)
+                                ? Strings{value.name}
+                                : weights_of(is_gradient ? ys_.at(value.name) : value.name);
+      if (found.size() > 1) {
+        fail(ErrorCode::unsupported, quoted(value.name), " is made of means over ",
+             quoted(*found.begin()), " and over ", quoted(*std::next(found.begin())),
+             ": micro-shards are averaged, which needs one of them");
+      }
+      if (found.empty()) continue;
+      value.weight = *found.begin();
+      used.insert(value.weight);
+    }
+    for (const CutValue& value : result_.values) used.erase(value.name);
+    for (const std::string& weight : used) {
+      result_.values.push_back({weight, CutKind::number, {}, weight});
+    }
+    std::stable_partition(result_.values.begin(), result_.values.end(),
+                          [](const CutValue& value) { return value.weight == value.name; });
   }
 
   EvaluationModel part() const {
@@ -260,12 +316,14 @@ class Cutter {
   const TrainingInfoDef* info_;
   GraphDef graph_;
   std::unordered_map<std::string, const NodeDef*> producers_;
-  Strings rows_;      // inputs
-  Strings local_;     // depends on the rows
-  Strings counting_;  // depends on their number alone
-  Strings trained_;   // depends on a Gradient
-  Strings needed_;    // a Gradient depends on it
-  Strings bound_;     // a state variable takes it
+  Strings rows_;                                             // inputs
+  std::map<std::string, std::string, std::less<>> weights_;  // of means
+  std::map<std::string, std::string, std::less<>> ys_;       // of gradients: what is differentiated
+  Strings local_;                                            // depends on the rows
+  Strings counting_;                                         // depends on their number alone
+  Strings trained_;                                          // depends on a Gradient
+  Strings needed_;                                           // a Gradient depends on it
+  Strings bound_;                                            // a state variable takes it
   Strings seen_;
   Strings losses_;
   std::set<const NodeDef*> updating_;
@@ -275,8 +333,8 @@ class Cutter {
 }  // namespace
 
 CutStep cut_step(const ModelDef& model, std::size_t algorithm, std::span<const std::string> rows,
-                 std::span<const std::string> fetched) {
-  return Cutter(model, algorithm, rows).run(fetched);
+                 std::span<const std::string> fetched, const MeanWeights& weights) {
+  return Cutter(model, algorithm, rows, weights).run(fetched);
 }
 
 }  // namespace ondine::graph

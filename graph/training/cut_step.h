@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "graph/training/evaluation_model.h"
@@ -20,7 +21,10 @@ enum class CutKind : std::uint8_t {
 struct CutValue {
   std::string name;
   CutKind kind = CutKind::number;
-  std::string x;  // of a gradient: the tensor by which the derivative is
+  std::string x = {};  // of a gradient: the tensor by which the derivative is
+  // The number that says what a mean is over, itself one of the values, of which the whole batch
+  // has the sum: for itself its own name. Empty: the mean is over rows.
+  std::string weight = {};
 };
 
 // The number of rows of the whole batch, int64 of this shape.
@@ -40,12 +44,16 @@ struct CutStep {
   bool handles_infinities = false;  // the update looks for gradients that are not finite
 };
 
+// Means that are not over rows, and the values that say what they are over.
+using MeanWeights = std::vector<std::pair<std::string, std::string>>;
+
 // Cuts the step of the algorithm at the outputs of its Gradient nodes, for the results `fetched`.
 // `rows` are the inputs that take rows of data. What the update needs of the rows besides gradients
-// is cut where a state variable takes it, or as a number. Throws Error(unsupported) for a Gradient
-// in a subgraph or a function, for random numbers that both parts would draw, and for losses that
-// are sums over rows.
+// is cut where a state variable takes it, or as a number. Derivatives of what is made of one of
+// `weights`' means, and numbers that are made of it, are weighed like it. Throws Error(unsupported)
+// for a Gradient in a subgraph or a function, for random numbers that both parts would draw, for
+// losses that are sums over rows, and for those made of means with different weights.
 CutStep cut_step(const ModelDef& model, std::size_t algorithm, std::span<const std::string> rows,
-                 std::span<const std::string> fetched);
+                 std::span<const std::string> fetched, const MeanWeights& weights = {});
 
 }  // namespace ondine::graph

@@ -18,6 +18,10 @@ struct Privacy {
   float clip = 1;                // positive
   float noise = 1;               // 0 or more; 0 gives no privacy
   std::uint64_t batch_size = 0;  // the expected number of rows of a batch, at least 1
+  // Noise and batches come from ChaCha20 (RFC 8439) with a key of the system's entropy, which is
+  // never stored: no two runs take the same steps, not with the same seed either. Needs a positive
+  // noise. Where the system has no entropy, such a model is not loaded.
+  bool secure_noise = false;
 };
 
 // The settings that the model was prepared with; nothing for others.

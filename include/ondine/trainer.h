@@ -163,6 +163,14 @@ struct TrainerOptions {
   // One part of a batch for each rank, added up in the order that the communicator likes best: bits
   // depend on the number of ranks. Error(mismatch) without ranks and with `micro_shards`.
   bool fast_reduce = false;
+  // The type of gradients on their way between ranks, with `fast_reduce`: float32, or bfloat16 for
+  // half the bytes. A rank's gradients are rounded once and so is their sum, which is made in
+  // float32. Error(mismatch) for other types, and for bfloat16 without `fast_reduce`.
+  DType wire_dtype = DType::float32;
+  // The statistics that BatchNormalization computes in training are those of the whole batch, not
+  // of each micro-shard. Needs one micro-shard for each rank; Error(mismatch) for others and for a
+  // model without such statistics.
+  bool sync_batch_stats = false;
 };
 
 // After a step. Means weigh every step by its rows.

@@ -27,11 +27,11 @@ Kernel bind(BindContext& context) {
   const auto seed = seed_attribute(context);
   return visit(context.output_dtype(0), Drawn{}, [&]<class T>() -> Kernel {
     return [=](KernelContext& call) {
-      const RandomKey key = own_key(call.random(), seed);
+      const RandomRun run = random_run(call, seed, n);
       T* y = call.out<T>(0);
       call.pool().for_chunks(n, elementwise_grain, [&](std::int64_t first, std::int64_t last) {
         for_random_bits(
-            key, first, last, [&](std::int64_t i, std::int64_t count, const auto* bits) {
+            run, first, last, [&](std::int64_t i, std::int64_t count, const auto* bits) {
               double p[random_chunk];
               read(p, call.in<std::byte>(0) + static_cast<std::size_t>(i) * size, count);
               for (std::int64_t k = 0; k < count; ++k) {

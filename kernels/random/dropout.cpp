@@ -63,7 +63,7 @@ struct Settings {
 };
 
 template <class T, class Mask>
-void drop(KernelContext& call, Mask* mask, const RandomKey& key, double p, std::int64_t n) {
+void drop(KernelContext& call, Mask* mask, const RandomRun& run, double p, std::int64_t n) {
   using Compute = compute_t<T>;
   const T* x = call.in<T>(0);
   T* y = call.out<T>(0);
@@ -71,7 +71,7 @@ void drop(KernelContext& call, Mask* mask, const RandomKey& key, double p, std::
   const auto dropped = static_cast<std::uint32_t>(
       std::min<std::uint64_t>(threshold(p), std::numeric_limits<std::uint32_t>::max()));
   call.pool().for_chunks(n, elementwise_grain, [&](std::int64_t first, std::int64_t last) {
-    for_random_bits(key, first, last, [&](std::int64_t at, std::int64_t count, const auto* bits) {
+    for_random_bits(run, first, last, [&](std::int64_t at, std::int64_t count, const auto* bits) {
 #pragma GCC ivdep  // y may be x
       for (std::int64_t k = 0; k < count; ++k) {
         const Compute scaled = load(x[at + k]) * scale;
@@ -127,7 +127,7 @@ Kernel bind(BindContext& context) {
       const double p = settings.dropped(call);
       const auto run = [&](auto* mask) {
         if (p == 0) return keep_all<T>(call, mask, n);
-        drop<T>(call, mask, own_key(call.random(), seed), p, n);
+        drop<T>(call, mask, random_run(call, seed, n), p, n);
       };
       if (bools) {
         run(settings.mask<bool>(call));

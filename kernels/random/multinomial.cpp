@@ -51,7 +51,7 @@ Kernel bind(BindContext& context) {
   return visit(
       context.output_dtype(0), Types<std::int32_t, std::int64_t>{}, [&]<class T>() -> Kernel {
         return [=](KernelContext& call) {
-          const RandomKey key = own_key(call.random(), seed);
+          const RandomRun run = random_run(call, seed, shape[0] * samples);
           const auto draw = [&](std::int64_t row) {
             double* p = call.workspace<double>() + row * classes;
             const auto at = static_cast<std::size_t>(row * classes) * size;
@@ -59,7 +59,7 @@ Kernel bind(BindContext& context) {
             accumulate(p, classes);
             for_pieces(samples, 64, [&](std::int64_t first, std::int64_t last) {
               for (std::int64_t s = row * samples + first; s < row * samples + last; ++s) {
-                const double u = uniform_at(key, static_cast<std::uint64_t>(s));
+                const double u = uniform_at(run.key, run.first + static_cast<std::uint64_t>(s));
                 const double* found = std::upper_bound(p, p + classes - 1, u * p[classes - 1]);
                 call.out<T>(0)[s] = static_cast<T>(found - p);
               }

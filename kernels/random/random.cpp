@@ -36,18 +36,24 @@ void infer_like(InferContext& context) {
 
 // y = shift + scale * (elements of a sequence).
 struct Draw {
-  RandomKey key;
+  RandomRun run;
   double shift;
   double scale;
 };
 
+// The number that element i gets.
+std::uint64_t number_of(const Draw& draw, std::int64_t i) {
+  return draw.run.first + static_cast<std::uint64_t>(i);
+}
+
 template <auto Pair, class T>
 void draw_pairs(const Draw& draw, T* y, std::int64_t first, std::int64_t last) {
-  for (std::int64_t i = first; i < last; i += 2) {
-    const auto pair = Pair(draw.key, static_cast<std::uint64_t>(i / 2));
-    for (std::int64_t k = 0; k < std::min<std::int64_t>(2, last - i); ++k) {
-      const double value = draw.shift + draw.scale * pair[static_cast<std::size_t>(k)];
-      y[i + k] = store<T>(static_cast<compute_t<T>>(value));
+  for (std::int64_t i = first; i < last;) {
+    const std::uint64_t number = number_of(draw, i);
+    const auto pair = Pair(draw.run.key, number / 2);
+    for (std::uint64_t k = number % 2; k < 2 && i < last; ++k, ++i) {
+      const double value = draw.shift + draw.scale * pair[k];
+      y[i] = store<T>(static_cast<compute_t<T>>(value));
     }
   }
 }
@@ -62,13 +68,16 @@ void draw_normals(const Draw& draw, T* y, std::int64_t first, std::int64_t last)
     const math::ExactKernels& exact = math::exact_kernels(math::kernels());
     float values[random_chunk];
     std::int32_t doubtful[most_pairs];
+    if (first < last && number_of(draw, first) % 2 != 0) {
+      draw_pairs<normal_pair>(draw, y, first, first + 1);
+      ++first;
+    }
     for (std::int64_t i = first; i < last; i += random_chunk) {
       const std::int64_t n = std::min(random_chunk, last - i);
       constexpr std::int64_t step = 2 * math::box_muller_pairs;
       const std::int64_t pairs = (n + step - 1) / step * math::box_muller_pairs;
       const std::int64_t unsure = exact.box_muller(
-          values, {draw.key, static_cast<std::uint64_t>(i / 2), pairs, draw.shift, draw.scale},
-          doubtful);
+          values, {draw.run.key, number_of(draw, i) / 2, pairs, draw.shift, draw.scale}, doubtful);
       for (std::int64_t k = 0; k < n; ++k) y[i + k] = store<T>(values[k]);
       for (std::int64_t k = 0; k < unsure; ++k) {
         const std::int64_t at = i + 2 * doubtful[k];
@@ -78,14 +87,17 @@ void draw_normals(const Draw& draw, T* y, std::int64_t first, std::int64_t last)
   }
 }
 
-// `draw_all<T>` for every element, in chunks. The grain is even, so that no pair is split.
+// `draw_all<T>` for every element, in chunks.
 template <class F>
 Kernel bind(const BindContext& context, double shift, double scale, F draw_all) {
   const std::int64_t n = context.output_shape(0)->size();
+  const bool has_rows = context.input_count() != 0;  // those of the input
   const auto seed = seed_attribute(context);
   return visit(context.output_dtype(0), Floats{}, [&]<class T>() -> Kernel {
     return [=](KernelContext& call) {
-      const Draw draw{own_key(call.random(), seed), shift, scale};
+      const RandomRun run =
+          has_rows ? random_run(call, seed, n) : RandomRun{own_key(call.random(), seed)};
+      const Draw draw{run, shift, scale};
       T* y = call.out<T>(0);
       call.pool().for_chunks(n, elementwise_grain, [&](std::int64_t first, std::int64_t last) {
         draw_all(draw, y, first, last);

@@ -1,6 +1,7 @@
 // Random operators: RandomNormal, RandomUniform, their *Like forms, Bernoulli, Multinomial and
 // Dropout. Numbers are counter-based: they depend on the seed, the step, the node and the element
-// only, never on threads. This header: seeds, and loops over random bits.
+// only, never on threads. The elements of a part of a batch (core/row_scope.h) count from where its
+// rows begin in the whole batch. This header: seeds, and loops over random bits.
 #pragma once
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 #include <optional>
 
 #include "core/random_blocks.h"
+#include "graph/contract/kernel.h"
 #include "graph/contract/node_view.h"
 
 namespace ondine::kernels {
@@ -22,18 +24,32 @@ inline RandomKey own_key(RandomKey key, const std::optional<std::uint64_t>& seed
   return key;
 }
 
+// Numbers `first`, first + 1, ... of a key.
+struct RandomRun {
+  RandomKey key;
+  std::uint64_t first = 0;
+};
+// Those of a node with n elements for which the batch is the outermost dim: for a part of a batch
+// those that its rows have in the whole one. Where n is no multiple of its rows the elements belong
+// to none, and the part has numbers of its own, as it has where the batch lies within.
+RandomRun random_run(const graph::KernelContext& call, const std::optional<std::uint64_t>& seed,
+                     std::int64_t n);
+
 inline constexpr std::int64_t random_chunk = 256;
 
 // Calls body(i, n, bits) for chunks of [first, last), of at most random_chunk elements: bits[k] are
-// 32 random bits for element i + k. `first` is a multiple of 4.
+// 32 random bits for element i + k.
 template <class Body>
-void for_random_bits(const RandomKey& key, std::int64_t first, std::int64_t last, Body&& body) {
-  std::uint32_t bits[random_chunk];
+void for_random_bits(const RandomRun& run, std::int64_t first, std::int64_t last, Body&& body) {
+  std::uint32_t bits[random_chunk + 4];
   for (std::int64_t i = first; i < last; i += random_chunk) {
     const std::int64_t n = std::min(random_chunk, last - i);
-    random_blocks(key, static_cast<std::uint64_t>(i / 4), static_cast<std::size_t>((n + 3) / 4),
+    const std::uint64_t at = run.first + static_cast<std::uint64_t>(i);
+    const std::uint64_t skipped = at % 4;
+    random_blocks(run.key, at / 4,
+                  static_cast<std::size_t>((skipped + static_cast<std::uint64_t>(n) + 3) / 4),
                   bits);
-    body(i, n, bits);
+    body(i, n, static_cast<const std::uint32_t*>(bits) + skipped);
   }
 }
 

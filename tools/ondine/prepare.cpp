@@ -64,7 +64,8 @@ int run_prepare(PrepareArguments& options) {
   if (prepare.privacy) {
     const Privacy& privacy = *prepare.privacy;
     std::cout << "  privacy clip " << privacy.clip << ", noise " << privacy.noise << ", batches of "
-              << privacy.batch_size << " rows in the mean\n";
+              << privacy.batch_size << " rows in the mean"
+              << (privacy.secure_noise ? ", from a cryptographic generator" : "") << '\n';
   }
   return 0;
 }

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <unordered_map>
 
 #include "core/float_formats.h"
 #include "core/message.h"
 #include "core/out_of_memory.h"
 #include "graph/training/prepare/writer.h"
+#include "graph/training/synchronize.h"
 
 namespace ondine::cluster {
 namespace {
@@ -62,13 +64,16 @@ const graph::Type& type_of(const trainer::Function& function, const std::string&
 }  // namespace
 
 ShardedStep::ShardedStep(Model& model, std::size_t algorithm, std::span<const std::string> rows,
-                         std::span<const std::string> fetched)
+                         std::span<const std::string> fetched, const graph::MeanWeights& weights,
+                         bool synchronized)
     : model_(&model), algorithm_(algorithm) {
   guard_memory(what, [&] {
     auto& impl = ModelAccess::impl(model);
     impl.require_algorithm(algorithm);
-    graph::CutStep cut = graph::cut_step(impl.def, algorithm, rows, fetched);
+    graph::CutStep cut = graph::cut_step(impl.def, algorithm, rows, fetched, weights);
+    if (synchronized) graph::synchronize_statistics(cut.rows.model);
     rows_ = trainer::assemble_part(cut.rows, {}, impl.functions, impl.variables(), impl.options);
+    sort_values(cut.values);
     for (const graph::CutValue& value : cut.values) place(value, type_of(rows_, value.name));
     counts_ = cut.counts;
     losses_ = cut.losses;
@@ -76,7 +81,7 @@ ShardedStep::ShardedStep(Model& model, std::size_t algorithm, std::span<const st
     for (const graph::CutValue& value : cut.values) {
       if (value.kind == graph::CutKind::number) numbers_.push_back(value.name);
     }
-    names_ = cut.rows.default_outputs;
+    for (const graph::CutValue& value : cut.values) names_.push_back(value.name);
     for (const std::string& loss : losses_) {
       if (std::find(names_.begin(), names_.end(), loss) == names_.end()) names_.push_back(loss);
     }
@@ -85,6 +90,30 @@ ShardedStep::ShardedStep(Model& model, std::size_t algorithm, std::span<const st
     update_ = trainer::assemble_part(cut.update, impl.def.training[algorithm].update_binding,
                                      impl.functions, impl.variables(), impl.options);
   });
+}
+
+// Gradients last, in the order of the graph; its nodes are about in that in which they run.
+void ShardedStep::sort_values(std::vector<graph::CutValue>& values) const {
+  const graph::Graph& graph = *rows_.graph;
+  std::unordered_map<graph::ValueId, std::size_t> producers;
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+    for (const graph::ValueId id : graph.nodes[i].outputs) producers.emplace(id, i + 1);
+  }
+  std::unordered_map<std::string, std::size_t> order;
+  for (const trainer::NamedOutput& output : rows_.outputs) {
+    const auto found = producers.find(output.value);
+    order[output.name] = found == producers.end() ? 1 : found->second;
+  }
+  const auto rank = [&](const graph::CutValue& value) {
+    return value.kind == graph::CutKind::gradient ? order.at(value.name) : 0;
+  };
+  std::stable_sort(values.begin(), values.end(),
+                   [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
+}
+
+bool ShardedStep::counts_rows() const noexcept {
+  return std::all_of(places_.begin(), places_.end(),
+                     [](const Place& place) { return place.weight == by_rows; });
 }
 
 void ShardedStep::place(const graph::CutValue& value, const graph::Type& type) {
@@ -105,7 +134,18 @@ void ShardedStep::place(const graph::CutValue& value, const graph::Type& type) {
   }
   std::size_t& count = type.dtype == DType::float64 ? doubles_ : floats_;
   places_.push_back({value, type.dtype, *shape, count});
+  if (!value.weight.empty()) {
+    const auto found = std::find_if(places_.begin(), places_.end(), [&](const Place& one) {
+      return one.value.name == value.weight;
+    });
+    places_.back().weight = static_cast<std::size_t>(found - places_.begin());
+  }
   count += static_cast<std::size_t>(shape->size());
+  if (value.kind != graph::CutKind::gradient) {
+    first_gradient_ = floats_;
+  } else if (type.dtype != DType::float64) {
+    gradient_ends_.push_back(floats_ - first_gradient_);
+  }
 }
 
 void ShardedStep::set_types(graph::GraphDef& update) const {
@@ -122,17 +162,61 @@ Numbers ShardedStep::zeros() const {
   return {std::vector<float>(floats_), std::vector<double>(doubles_)};
 }
 
-void ShardedStep::compute(std::span<const NamedValue> feeds, std::uint64_t shard, double weight,
-                          Numbers& to) const {
+double ShardedStep::number_at(const Place& place, const Numbers& numbers) {
+  return place.dtype == DType::float64 ? numbers.doubles[place.first]
+                                       : static_cast<double>(numbers.floats[place.first]);
+}
+
+double ShardedStep::weight_of(std::size_t index, double by_row, const Numbers& numbers) const {
+  const Place& place = places_[index];
+  if (place.weight == by_rows) return by_row;
+  return place.is_weight(index) ? 1 : number_at(places_[place.weight], numbers);
+}
+
+void ShardedStep::make_means(Numbers& sum) const {
+  for (std::size_t i = 0; i < places_.size(); ++i) {
+    const Place& place = places_[i];
+    if (place.weight == by_rows || place.is_weight(i)) continue;
+    const double weight = number_at(places_[place.weight], sum);
+    if (weight == 0) continue;
+    const auto count = static_cast<std::size_t>(place.shape.size());
+    const auto divide = [&](auto* first, auto by) {
+      for (std::size_t k = 0; k < count; ++k) first[k] /= by;
+    };
+    if (place.dtype == DType::float64) {
+      divide(sum.doubles.data() + place.first, weight);
+    } else {
+      divide(sum.floats.data() + place.first, static_cast<float>(weight));
+    }
+  }
+}
+
+void ShardedStep::compute(std::span<const NamedValue> feeds, const RowRange& rows, double weight,
+                          Numbers& to, const Computed* computed) const {
   guard_memory(what, [&] {
     auto& impl = ModelAccess::impl(*model_);
     const auto scope = impl.use(trainer::Use::read, what);
     const NamedValues read = read_by(rows_, impl.require_algorithm(algorithm_).step, feeds);
-    impl.run_rows(rows_, read, names_, numbers_, shard,
-                  [&](std::size_t result, const Tensor& value) {
-                    require_one_loss(names_[result], value);
-                    if (result < places_.size()) take(places_[result], value, weight, to);
-                  });
+    std::vector<bool> is_there(places_.size(), false);
+    std::size_t next = 0;  // the first place that is not there
+    const auto tell = [&](std::size_t result) {
+      is_there[result] = true;
+      while (next < places_.size() && is_there[next]) ++next;
+      const bool is_all = next == places_.size();
+      const std::size_t floats = is_all                                  ? floats_
+                                 : places_[next].dtype == DType::float64 ? 0
+                                                                         : places_[next].first;
+      if (floats > first_gradient_) (*computed)(floats - first_gradient_);
+    };
+    impl.run_rows(
+        rows_, read, names_, numbers_, rows,
+        [&](std::size_t result, const Tensor& value) {
+          require_one_loss(names_[result], value);
+          if (result >= places_.size()) return;
+          take(places_[result], value, weight_of(result, weight, to), to);
+          if (computed != nullptr) tell(result);
+        },
+        computed != nullptr);
   });
 }
 
@@ -148,6 +232,15 @@ void ShardedStep::take(const Place& place, const Tensor& value, double weight, N
   if (value.dtype() != place.dtype || value.shape() != place.shape) {
     fail(ErrorCode::mismatch, quoted(place.value.name), " has shape ", value.shape(), ", not ",
          place.shape);
+  }
+  if (weight == 0) {  // of a mean over nothing, which may be no number
+    const auto count = static_cast<std::size_t>(place.shape.size());
+    if (place.dtype == DType::float64) {
+      std::fill_n(to.doubles.data() + place.first, count, 0.0);
+    } else {
+      std::fill_n(to.floats.data() + place.first, count, 0.0F);
+    }
+    return;
   }
   if (value.dtype() == DType::float64) {
     scale<double>(value, weight, to.doubles.data() + place.first, [](double x) { return x; });

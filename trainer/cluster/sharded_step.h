@@ -1,6 +1,7 @@
 // A training step whose batch is divided into micro-shards.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -12,23 +13,36 @@
 namespace ondine::cluster {
 
 // The two parts of the step of an algorithm (graph/training/cut_step.h). The numbers that go from
-// one to the other, gradients above all, are means over the rows of the batch: each micro-shard
-// counts by its part of them.
+// one to the other, gradients above all, are means over the rows of the batch, or over what its
+// labels count: each micro-shard counts by its part of them.
 class ShardedStep {
  public:
-  // `rows`: the inputs of the algorithm that take rows; `fetched`: the results of update(). The
-  // model must outlive it. Throws Error(unsupported) for a step that cannot be cut, see cut_step(),
+  // `rows`: the inputs of the algorithm that take rows; `fetched`: the results of update();
+  // `weights`: what means that are not over rows are over. With `synchronized`, statistics of the
+  // batch are means over all micro-shards, which are computed at once (RowRange::means). The model
+  // must outlive it. Throws Error(unsupported) for a step that cannot be cut, see cut_step(),
   // and where what the update needs of the rows is no floating point tensor, or has a shape that
   // depends on them.
   ShardedStep(Model& model, std::size_t algorithm, std::span<const std::string> rows,
-              std::span<const std::string> fetched);
+              std::span<const std::string> fetched, const graph::MeanWeights& weights,
+              bool synchronized = false);
 
   Numbers zeros() const;
-  // What micro-shard `shard` computes from these feeds, those for the update included, times
-  // `weight`. Error(not_finite) for a loss or a metric that is not finite, where the model asks for
-  // it (ModelAccess::require_finite).
-  void compute(std::span<const NamedValue> feeds, std::uint64_t shard, double weight,
-               Numbers& to) const;
+  // Gradients of at most 32 bits are the floats from here on, in about the order in which they are
+  // computed: one ends at each of these counts of them.
+  std::size_t first_gradient() const noexcept { return first_gradient_; }
+  const std::vector<std::size_t>& gradient_ends() const noexcept { return gradient_ends_; }
+  // Whether means count by rows alone, so that a gradient has its weight before the step is over.
+  bool counts_rows() const noexcept;
+  // What these rows, a micro-shard, compute from the feeds, those for the update included: means
+  // times `weight`, or times what they are over where that is not rows. Error(not_finite) for a
+  // loss or a metric that is not finite, where the model asks for it (ModelAccess::require_finite).
+  // `computed`, where not null, is told how many of the gradients above stand there so far.
+  using Computed = std::function<void(std::size_t)>;
+  void compute(std::span<const NamedValue> feeds, const RowRange& rows, double weight, Numbers& to,
+               const Computed* computed = nullptr) const;
+  // Makes means of the sum over all micro-shards.
+  void make_means(Numbers& sum) const;
   // Error(not_finite) that names a gradient that is not finite, unless the update looks for such
   // ones itself, as one with a scaled loss does.
   void require_finite(const Numbers& means) const;
@@ -42,11 +56,18 @@ class ShardedStep {
     graph::CutValue value;
     DType dtype = DType::undefined;
     Shape shape;
-    std::size_t first = 0;  // among the numbers of its kind
+    std::size_t first = 0;         // among the numbers of its kind
+    std::size_t weight = by_rows;  // the place of the weight
+    bool is_weight(std::size_t own) const noexcept { return weight == own; }
   };
+  static constexpr std::size_t by_rows = static_cast<std::size_t>(-1);
+  void sort_values(std::vector<graph::CutValue>& values) const;
   void place(const graph::CutValue& value, const graph::Type& type);
   void set_types(graph::GraphDef& update) const;
   void require_one_loss(const std::string& name, const Tensor& value) const;
+  // What place `index` counts by, which stands among the numbers already.
+  double weight_of(std::size_t index, double by_row, const Numbers& numbers) const;
+  static double number_at(const Place& place, const Numbers& numbers);
   static void take(const Place& place, const Tensor& value, double weight, Numbers& to);
   static Tensor tensor_at(const Place& place, const Numbers& means);
 
@@ -57,6 +78,8 @@ class ShardedStep {
   std::vector<std::string> numbers_;  // those of them that must be finite
   std::vector<Place> places_;
   std::vector<graph::RowCount> counts_;
+  std::size_t first_gradient_ = 0;
+  std::vector<std::size_t> gradient_ends_;
   std::size_t floats_ = 0;
   std::size_t doubles_ = 0;
   bool handles_infinities_ = false;

@@ -4,6 +4,8 @@
 #include <span>
 #include <utility>
 
+#include "core/float_formats.h"
+
 namespace ondine::cluster {
 namespace {
 
@@ -57,6 +59,14 @@ void add_ranks(Communicator& ranks, std::span<T> values, std::size_t piece) {
   std::copy_n(rest.begin(), values.size(), values.begin());
 }
 
+template <class T>
+void add_pieces(Communicator& ranks, std::span<T> values, std::size_t piece) {
+  if (ranks.size() == 1) return;
+  for (std::size_t from = 0; from < values.size(); from += piece) {
+    ranks.add(values.subspan(from, std::min(piece, values.size() - from)));
+  }
+}
+
 }  // namespace
 
 void Numbers::set_zero() {
@@ -106,15 +116,36 @@ void add_ranks(Communicator& ranks, Numbers& numbers, std::size_t piece) {
   add_ranks(ranks, std::span(numbers.doubles), piece);
 }
 
-void add_quickly(Communicator& ranks, Numbers& numbers, std::size_t piece) {
+void add_quickly(Communicator& ranks, std::span<float> values, std::size_t piece) {
+  add_pieces(ranks, values, piece);
+}
+
+void add_quickly(Communicator& ranks, std::span<double> values, std::size_t piece) {
+  add_pieces(ranks, values, piece);
+}
+
+void add_rounded(Communicator& ranks, std::span<float> values, std::size_t piece) {
   if (ranks.size() == 1) return;
-  const auto add = [&](auto& values) {
-    for (std::size_t from = 0; from < values.size(); from += piece) {
-      ranks.add(std::span(values).subspan(from, std::min(piece, values.size() - from)));
-    }
-  };
-  add(numbers.floats);
-  add(numbers.doubles);
+  const std::size_t size = ranks.size();
+  std::vector<bfloat16> own, received;
+  std::vector<float> sums;
+  while (!values.empty()) {
+    const std::span now = values.first(std::min(piece, values.size()));
+    const std::size_t part = (now.size() + size - 1) / size;
+    own.assign(part * size, bfloat16{});
+    received.resize(part * size);
+    std::transform(now.begin(), now.end(), own.begin(), [](float x) { return to_bfloat16(x); });
+    ranks.all_to_all(std::as_bytes(std::span(own)), std::as_writable_bytes(std::span(received)));
+    sums.assign(part, 0);
+    for (std::size_t i = 0; i < received.size(); ++i) sums[i % part] += to_float(received[i]);
+    std::transform(sums.begin(), sums.end(), received.begin(),
+                   [](float x) { return to_bfloat16(x); });
+    ranks.all_gather(std::as_bytes(std::span(received).first(part)),
+                     std::as_writable_bytes(std::span(own)));
+    std::transform(own.begin(), own.begin() + static_cast<std::ptrdiff_t>(now.size()), now.begin(),
+                   [](bfloat16 x) { return to_float(x); });
+    values = values.subspan(now.size());
+  }
 }
 
 }  // namespace ondine::cluster

@@ -1,7 +1,9 @@
-// Sums whose bits follow from the number of terms alone, whoever adds which of them.
+// Sums whose bits follow from the number of terms alone, whoever adds which of them, and faster
+// ones.
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <vector>
 
 #include <ondine/communicator.h>
@@ -44,6 +46,14 @@ class TreeSum {
 void add_ranks(Communicator& ranks, Numbers& numbers, std::size_t piece = std::size_t{1} << 20);
 
 // The same sum in the order that the communicator likes best.
-void add_quickly(Communicator& ranks, Numbers& numbers, std::size_t piece = std::size_t{1} << 20);
+void add_quickly(Communicator& ranks, std::span<float> values,
+                 std::size_t piece = std::size_t{1} << 20);
+void add_quickly(Communicator& ranks, std::span<double> values,
+                 std::size_t piece = std::size_t{1} << 20);
+
+// The same with half the bytes: what each rank gives and the sum, which is made in float32 in the
+// order of the ranks, are rounded to bfloat16.
+void add_rounded(Communicator& ranks, std::span<float> values,
+                 std::size_t piece = std::size_t{1} << 20);
 
 }  // namespace ondine::cluster

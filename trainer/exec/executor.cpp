@@ -255,12 +255,13 @@ void Executor::set_target(ValueId id, void* data) {
   if (buffer != no_buffer && plan_->buffers[buffer].kind == BufferKind::target) patch(buffer, data);
 }
 
-void Executor::run(CallState& call, Profile* profile) {
+void Executor::run(CallState& call, Profile* profile, const Watch* watch) {
   const Ahead ahead(*plan_, first_slot_, slots_);
   for (std::size_t i = 0; i < plan_->commit_begin; ++i) {
     call.check(i, plan_->nodes.size());
     ahead.fetch_after(i);
     run_timed(call, i, profile);
+    if (watch != nullptr) (*watch)(i);
   }
   if (!updates_early_) call.check(plan_->commit_begin, plan_->nodes.size());
   for (std::size_t i = plan_->commit_begin; i < plan_->nodes.size() && profile != nullptr; ++i) {

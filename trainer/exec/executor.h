@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -38,10 +39,13 @@ class Executor {
   // Sets the memory of a value with BufferKind::target.
   void set_target(graph::ValueId id, void* data);
 
+  // Called after each node with its position in the plan.
+  using Watch = std::function<void(std::size_t position)>;
+
   // Runs the nodes before the plan's commit section, with a check of the call before each and, as
   // long as it can still be stopped, after the last. With a profile, adds the time of each node to
   // the entry of its operator.
-  void run(graph::CallState& call, Profile* profile = nullptr);
+  void run(graph::CallState& call, Profile* profile = nullptr, const Watch* watch = nullptr);
   // Runs the commit section, after run() with the same arguments. Does not throw.
   void commit(graph::CallState& call, Profile* profile = nullptr) noexcept;
 

@@ -96,8 +96,7 @@ FitRun::FitRun(Session& session, const Dataset& training, const Dataset& validat
     results_.emplace_back(name, Value());
     names.push_back(name);
   }
-  // Micro-shards count by their rows.
-  if (!session.ranks) counted_ = metric_weights(*session.model, options_.algorithm);
+  counted_ = metric_weights(*session.model, options_.algorithm);
   for (const auto& [metric, weight] : counted_) results_.emplace_back(weight, Value());
   if (model_rate_) {
     (session.accumulation ? update_results_ : results_).emplace_back(model_rate_->output, Value());
@@ -241,8 +240,8 @@ bool FitRun::run_epoch() {
 
 bool FitRun::run_sampled_epoch() {
   const TrainingCursor& cursor = state_.cursor;
-  sampled_.emplace(rows_, options_.batch_size, cursor.shuffle_seed, cursor.epoch,
-                   step_report_.step);
+  sampled_.emplace(rows_, options_.batch_size, cursor.shuffle_seed, cursor.epoch, step_report_.step,
+                   session_.privacy()->secure_noise);
   reader_.emplace(*feeder_, sampled_->take_order(), augmenter_ ? &*augmenter_ : nullptr,
                   cursor.epoch);
   const bool finished = run_steps();

@@ -125,8 +125,8 @@ void FitRun::prepare_ranks() {
   if (!fed_) {
     fail(ErrorCode::mismatch, "micro-shards divide the rows of data, which no input takes");
   }
-  sharded_.emplace(*session_.model, session_.ranks, options_.algorithm, feeder_->inputs(),
-                   results_);
+  sharded_.emplace(*session_.model, session_.ranks, options_.algorithm, feeder_->inputs(), results_,
+                   counted_);
 }
 
 data::BatchOrder FitRun::order_of_epoch() const {

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <random>
 
 #include <ondine/metadata.h>
 
 #include "core/message.h"
 #include "core/random.h"
+#include "core/secure/secret_numbers.h"
 #include "graph/record/training_entries.h"
 #include "trainer/fit/spent_privacy.h"
 
@@ -19,6 +21,23 @@ constexpr std::uint32_t sample_stream = 0xfffffffdU;
 
 // Sizes of batches are multiples of this.
 std::uint64_t granule(std::uint64_t size) { return std::max<std::uint64_t>(1, size / 8); }
+
+// Appends the rows of one sample.
+void draw_secretly(SecretKey& key, std::uint64_t rows, double rate,
+                   std::vector<std::uint64_t>& drawn) {
+  if (rows > SecretStream::uniforms) {
+    fail(ErrorCode::limit, "secret samples of ", rows, " rows, possible are ",
+         SecretStream::uniforms);
+  }
+  const SecretScope scope(&key);
+  const SecretStream numbers = SecretScope::stream(0);
+  for (std::uint64_t row = 0; row < rows; row += 8) {
+    const auto eight = numbers.uniform_eight(row / 8);
+    for (std::uint64_t k = 0; k < std::min<std::uint64_t>(8, rows - row); ++k) {
+      if (eight[k] < rate) drawn.push_back(row + k);
+    }
+  }
+}
 
 }  // namespace
 
@@ -54,7 +73,10 @@ std::optional<Privacy> find_privacy(const Model& model, const TrainerOptions& op
 std::string note_of(const Privacy& privacy) {
   return cat("batches are random samples, in which each row is with the same probability, of ",
              privacy.batch_size, " rows in the mean",
-             privacy.noise > 0 ? "" : "; the noise is 0, so that there is no privacy");
+             privacy.noise > 0 ? "" : "; the noise is 0, so that there is no privacy",
+             privacy.secure_noise ? "; they and the noise come from a cryptographic generator, so "
+                                    "that the run cannot be repeated"
+                                  : "");
 }
 
 double default_delta(std::uint64_t rows) {
@@ -69,26 +91,36 @@ std::uint64_t system_seed() {
 }
 
 SampledBatches::SampledBatches(std::uint64_t rows, std::uint64_t size, std::uint64_t seed,
-                               std::uint64_t epoch, std::uint64_t first) {
+                               std::uint64_t epoch, std::uint64_t first, bool secret) {
   const std::uint64_t steps = (rows + size - 1) / size;
   const std::uint64_t multiple = granule(size);
   const double rate = static_cast<double>(size) / static_cast<double>(rows);
   const RandomKey key{seed, epoch, sample_stream};
+  std::optional<SecretKey> secret_key;
+  if (secret) secret_key.emplace();
   order_.size = 1;
   for (std::uint64_t step = first; step < steps; ++step) {
     const std::size_t begin = order_.rows.size();
-    for (std::uint64_t row = 0; row < rows; ++row) {
-      if (uniform_at(key, step * rows + row) < rate) order_.rows.push_back(row);
+    if (secret_key) {
+      draw_secretly(*secret_key, rows, rate, order_.rows);
+    } else {
+      for (std::uint64_t row = 0; row < rows; ++row) {
+        if (uniform_at(key, step * rows + row) < rate) order_.rows.push_back(row);
+      }
     }
-    const std::uint64_t count = order_.rows.size() - begin;
-    const std::uint64_t filled =
-        std::max<std::uint64_t>(1, (count + multiple - 1) / multiple) * multiple;
-    order_.rows.resize(begin + filled, count == 0 ? 0 : order_.rows[begin]);
-    order_.ends.push_back(order_.rows.size());
-    order_.size = std::max(order_.size, filled);
-    counts_.push_back(count);
-    filled_.push_back(filled);
+    finish_batch(begin, multiple);
   }
+}
+
+void SampledBatches::finish_batch(std::size_t begin, std::uint64_t multiple) {
+  const std::uint64_t count = order_.rows.size() - begin;
+  const std::uint64_t filled =
+      std::max<std::uint64_t>(1, (count + multiple - 1) / multiple) * multiple;
+  order_.rows.resize(begin + filled, count == 0 ? 0 : order_.rows[begin]);
+  order_.ends.push_back(order_.rows.size());
+  order_.size = std::max(order_.size, filled);
+  counts_.push_back(count);
+  filled_.push_back(filled);
 }
 
 NamedValue SampledBatches::next_counted(const Model& model, std::size_t algorithm) {

@@ -31,8 +31,9 @@ std::uint64_t system_seed();
 // not count; also an empty one.
 class SampledBatches {
  public:
+  // With `secret`, seed and epoch have no effect: a new key of the system's entropy draws.
   SampledBatches(std::uint64_t rows, std::uint64_t size, std::uint64_t seed, std::uint64_t epoch,
-                 std::uint64_t first);
+                 std::uint64_t first, bool secret = false);
 
   data::BatchOrder take_order() { return std::move(order_); }
   const std::vector<std::uint64_t>& counts() const noexcept { return counts_; }
@@ -40,6 +41,8 @@ class SampledBatches {
   NamedValue next_counted(const Model& model, std::size_t algorithm);
 
  private:
+  void finish_batch(std::size_t begin, std::uint64_t multiple);
+
   data::BatchOrder order_;
   std::vector<std::uint64_t> counts_;  // rows of each batch that count
   std::vector<std::uint64_t> filled_;  // rows of each batch

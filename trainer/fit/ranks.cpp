@@ -42,6 +42,7 @@ std::string options_of(const Model& model, const TrainerOptions& options) {
        << options.eval_every << ' ' << options.keep_last << ' ' << options.stop_on_nan << ' '
        << static_cast<int>(options.on_nan) << ' ' << options.class_axis.value_or(-1000) << ' '
        << options.micro_shards.value_or(0) << ' ' << options.fast_reduce << ' '
+       << to_string(options.wire_dtype) << ' ' << options.sync_batch_stats << ' '
        << options.checkpoint.empty() << '\n';
   text << describe(options.schedule, {1, options.epochs}) << '\n';
   for (const auto& [name, value] : options.constants) text << name << '=' << value << '\n';
@@ -58,7 +59,7 @@ std::string options_of(const Model& model, const TrainerOptions& options) {
 }
 
 std::string data_of(const Dataset& data) {
-  return data.empty() ? std::string() : data::fingerprint(data);
+  return data.empty() ? std::string() : data::thorough_fingerprint(data);
 }
 
 void require_divisible(const TrainerOptions& options, std::uint64_t shards, std::uint64_t ranks) {
@@ -79,6 +80,24 @@ void require_divisible(const TrainerOptions& options, std::uint64_t shards, std:
   }
 }
 
+void require_wire(const TrainerOptions& options) {
+  if (options.wire_dtype != DType::float32 && options.wire_dtype != DType::bfloat16) {
+    fail(ErrorCode::mismatch,
+         "gradients between ranks may be float32 or bfloat16 (--wire-dtype), "
+         "found ",
+         options.wire_dtype);
+  }
+  if (options.wire_dtype != DType::float32 && !options.fast_reduce) {
+    fail(ErrorCode::mismatch,
+         "--wire-dtype bfloat16 rounds by the number of ranks: it needs "
+         "--fast-reduce, which gives up that bits do not depend on it");
+  }
+  if (options.sync_batch_stats && !options.communicator) {
+    fail(ErrorCode::mismatch,
+         "--sync-batch-stats needs several ranks; start the program with mpirun");
+  }
+}
+
 }  // namespace
 
 TrainerOptions with_ranks(TrainerOptions options) {
@@ -90,6 +109,7 @@ TrainerOptions with_ranks(TrainerOptions options) {
   if (options.fast_reduce && !options.communicator) {
     fail(ErrorCode::mismatch, "--fast-reduce needs several ranks; start the program with mpirun");
   }
+  require_wire(options);
   if (options.micro_shards && !options.communicator) {
     options.communicator = thread_communicators(1).front();
   }
@@ -113,6 +133,14 @@ Ranks::Ranks(const TrainerOptions& options) : communicator_(options.communicator
   batch_ = options.batch_size;
   micro_shards_ = fast_reduce_ ? communicator_->size() : options.micro_shards.value_or(1);
   require_divisible(options, micro_shards_, communicator_->size());
+  rounds_ = options.wire_dtype == DType::bfloat16;
+  synchronizes_ = options.sync_batch_stats;
+  if (synchronizes_ && micro_shards_ != communicator_->size()) {
+    fail(ErrorCode::mismatch,
+         "--sync-batch-stats computes all micro-shards at once, which needs one "
+         "for each rank: --micro-shards ",
+         communicator_->size(), " or --fast-reduce, found ", micro_shards_);
+  }
   micro_rows_ = batch_ / micro_shards_;
 }
 

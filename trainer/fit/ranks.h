@@ -27,6 +27,10 @@ class Ranks {
   // Of a batch of `rows` rows.
   std::uint64_t rows_of(std::uint64_t shard, std::uint64_t rows) const noexcept;
   bool fast_reduce() const noexcept { return fast_reduce_; }
+  // Whether gradients are bfloat16 on their way between ranks.
+  bool rounds() const noexcept { return rounds_; }
+  // Whether statistics of a batch are those of all micro-shards.
+  bool synchronizes() const noexcept { return synchronizes_; }
 
   // The rows of one epoch, in the order of `all`, that this rank takes in micro-shards, and how
   // many of them come before position `first` of `all`.
@@ -47,6 +51,8 @@ class Ranks {
   std::uint64_t micro_rows_ = 0;
   std::uint64_t batch_ = 0;
   bool fast_reduce_ = false;
+  bool rounds_ = false;
+  bool synchronizes_ = false;
 };
 
 // With the number of micro-shards where it follows from the ranks, and without files that only the

@@ -1,9 +1,15 @@
 #include "trainer/fit/sharded_run.h"
 
+#include <exception>
 #include <utility>
+
+#include "trainer/cluster/batch_means.h"
+#include "trainer/cluster/bucket_sum.h"
 
 namespace ondine::fit {
 namespace {
+
+constexpr std::size_t least_bucket = std::size_t{1} << 18;  // gradients
 
 std::vector<std::string> names_of(const NamedValues& values) {
   std::vector<std::string> names;
@@ -14,30 +20,107 @@ std::vector<std::string> names_of(const NamedValues& values) {
 }  // namespace
 
 ShardedRun::ShardedRun(Model& model, const Ranks& ranks, std::size_t algorithm,
-                       const std::vector<std::string>& rows, const NamedValues& results)
-    : ranks_(&ranks), step_(model, algorithm, rows, names_of(results)), term_(step_.zeros()) {}
+                       const std::vector<std::string>& rows, const NamedValues& results,
+                       const graph::MeanWeights& weights)
+    : ranks_(&ranks),
+      step_(model, algorithm, rows, names_of(results), weights, ranks.synchronizes()),
+      term_(step_.zeros()) {
+  std::size_t begin = 0;
+  for (const std::size_t end : step_.gradient_ends()) {
+    if (end - begin < least_bucket && end != step_.gradient_ends().back()) continue;
+    buckets_.push_back(end);
+    begin = end;
+  }
+}
+
+std::span<float> ShardedRun::gradients_of(cluster::Numbers& numbers) const {
+  return std::span(numbers.floats).subspan(step_.first_gradient());
+}
+
+void ShardedRun::add_gradients(std::span<float> gradients) const {
+  if (ranks_->rounds()) {
+    cluster::add_rounded(ranks_->communicator(), gradients);
+  } else {
+    cluster::add_quickly(ranks_->communicator(), gradients);
+  }
+}
+
+bool ShardedRun::adds_early() const {
+  return ranks_->fast_reduce() && !ranks_->synchronizes() && step_.counts_rows() &&
+         ranks_->communicator().size() > 1 && !buckets_.empty();
+}
+
+void ShardedRun::compute_shard(std::uint64_t shard, std::uint64_t rows,
+                               const std::function<Batch()>& next, cluster::Numbers& to,
+                               PartMeans* means, const cluster::ShardedStep::Computed* computed) {
+  const std::uint64_t own = ranks_->rows_of(shard, rows);
+  if (own == 0) return to.set_zero();
+  const double weight = static_cast<double>(own) / static_cast<double>(rows);
+  step_.compute(next(), {shard, shard * ranks_->micro_rows(), own, means}, weight, to, computed);
+}
+
+void ShardedRun::compute_shards(std::uint64_t rows, const std::function<Batch()>& next) {
+  sum_.begin(std::exchange(mean_, {}));
+  for (std::uint64_t i = 0; i < ranks_->shards(); ++i) {
+    compute_shard(ranks_->first_shard() + i, rows, next, term_);
+    sum_.add(term_);
+  }
+  mean_ = sum_.finish();
+}
+
+void ShardedRun::compute_and_add(std::uint64_t rows, const std::function<Batch()>& next) {
+  if (mean_.floats.empty()) mean_ = step_.zeros();
+  cluster::BucketSum buckets(ranks_->communicator(), gradients_of(mean_), buckets_,
+                             [&](std::span<float> values) { add_gradients(values); });
+  try {
+    const cluster::ShardedStep::Computed computed = [&](std::size_t count) {
+      buckets.advance(count);
+    };
+    compute_shard(ranks_->first_shard(), rows, next, mean_, nullptr, &computed);
+  } catch (...) {
+    buckets.give_up(std::current_exception());
+  }
+  buckets.finish();
+}
+
+void ShardedRun::compute_at_once(std::uint64_t rows, const std::function<Batch()>& next) {
+  const std::uint64_t own = ranks_->rows_of(ranks_->first_shard(), rows);
+  cluster::BatchMeans means(ranks_->communicator(),
+                            static_cast<double>(own) / static_cast<double>(rows));
+  if (mean_.floats.empty() && mean_.doubles.empty()) mean_ = step_.zeros();
+  try {
+    compute_shard(ranks_->first_shard(), rows, next, mean_, &means);
+  } catch (...) {
+    if (means.failure()) throw cluster::AgreedError(*means.failure());
+    throw;
+  }
+  if (own == 0) {
+    means.join();
+  } else {
+    means.finish();
+  }
+}
 
 void ShardedRun::compute(std::uint64_t rows, const std::function<Batch()>& next) {
+  const bool early = adds_early();
   ranks_->agree([&] {
-    sum_.begin(std::exchange(mean_, {}));
-    for (std::uint64_t i = 0; i < ranks_->shards(); ++i) {
-      const std::uint64_t shard = ranks_->first_shard() + i;
-      const std::uint64_t own = ranks_->rows_of(shard, rows);
-      if (own == 0) {
-        term_.set_zero();
-      } else {
-        const double weight = static_cast<double>(own) / static_cast<double>(rows);
-        step_.compute(next(), shard, weight, term_);
-      }
-      sum_.add(term_);
+    if (early) {
+      compute_and_add(rows, next);
+    } else if (ranks_->synchronizes()) {
+      compute_at_once(rows, next);
+    } else {
+      compute_shards(rows, next);
     }
-    mean_ = sum_.finish();
   });
-  if (ranks_->fast_reduce()) {
-    cluster::add_quickly(ranks_->communicator(), mean_);
+  Communicator& ranks = ranks_->communicator();
+  if (!ranks_->fast_reduce()) {
+    cluster::add_ranks(ranks, mean_);
   } else {
-    cluster::add_ranks(ranks_->communicator(), mean_);
+    cluster::add_quickly(ranks, std::span(mean_.floats).first(step_.first_gradient()));
+    cluster::add_quickly(ranks, std::span(mean_.doubles));
+    if (!early) add_gradients(gradients_of(mean_));
   }
+  step_.make_means(mean_);
 }
 
 void ShardedRun::update(std::uint64_t rows, Batch constants, bool require_finite,

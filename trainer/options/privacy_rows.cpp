@@ -28,6 +28,10 @@ void add_noise(Rows<PrepareTarget>& rows) {
                })
       .from(1)
       .needs({"dp-clip"});
+  rows.flag("dp-secure-noise",
+            "Noise and batches from a cryptographic generator (ChaCha20); no run can be repeated",
+            [](PrepareTarget& to, bool value) { to.options.privacy->secure_noise = value; })
+      .needs({"dp-clip"});
 }
 
 // What a run is to spend.

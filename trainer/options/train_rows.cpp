@@ -189,6 +189,17 @@ void add_ranks(Train& rows) {
             [](TrainTarget& to, bool value) { to.options.fast_reduce = value; })
       .excludes("micro-shards")
       .excludes("folds");
+  rows.choice<DType>("wire-dtype", {{"float32", DType::float32}, {"bfloat16", DType::bfloat16}},
+                     "Type of gradients between processes: bfloat16 halves the bytes",
+                     [](TrainTarget& to, DType value) { to.options.wire_dtype = value; })
+      .synonym("bf16", "bfloat16")
+      .by_default("float32")
+      .needs({"fast-reduce"});
+  rows.flag("sync-batch-stats",
+            "Statistics of BatchNormalization over the whole batch, with one part of it for each "
+            "process",
+            [](TrainTarget& to, bool value) { to.options.sync_batch_stats = value; })
+      .excludes("folds");
 }
 
 void add_records(Train& rows) {

@@ -188,6 +188,15 @@ def _present(model: Model, names_of: Iterable[str]) -> ArrayRecord:
     return ArrayRecord({name: Array(np.asarray(model.get_state(name))) for name in names_of})
 
 
+def _warn_of_zeros(model: Model, names_of: Iterable[str]) -> None:
+    if any(np.any(np.asarray(model.get_state(name))) for name in names_of):
+        return
+    _log.warning(
+        "all weights of the model are 0, so that layers behind others may never learn: give a model "
+        "that was initialized (Model.initialize, ondine train --initialize) or trained"
+    )
+
+
 def _values(arrays: ArrayRecord) -> dict[str, Any]:
     return {name: np.ascontiguousarray(array.numpy()) for name, array in arrays.items()}
 
@@ -278,6 +287,7 @@ def server_app(
     absent. `output`: inference model with the last weights. `history`: JSON, metrics by round, 0 is
     before the first. `data`: rows on which the server evaluates after each round. `train_config`,
     `evaluate_config`: settings of messages. `timeout`: seconds that a round waits for replies.
+    Weights that are all 0, as of a model that needs `initialize`, are warned of.
     """
     if rounds < 1:
         raise invalid(f"rounds must be at least 1, not {rounds}")
@@ -287,6 +297,7 @@ def server_app(
         _require_place(history, "history")
         trained = _model(model, context)
         exchanged = _weights(trained)
+        _warn_of_zeros(trained, exchanged)
         result = _watch(_strategy(strategy, context), exchanged).start(
             grid=grid,
             initial_arrays=_present(trained, exchanged),

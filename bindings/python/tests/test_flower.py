@@ -282,6 +282,22 @@ def test_a_setting_without_effect_is_said(file, caplog):
 
 
 @needs_flower
+def test_a_server_warns_of_weights_that_are_all_0(file, caplog):
+    import logging
+
+    logging.getLogger("flwr").propagate = True
+    zeros = ondine.load(file)
+    for one in zeros.state:
+        if one["role"] == "weight":
+            zeros.set_state({one["name"]: np.zeros_like(zeros.get_state(one["name"]))})
+    for model, is_warned in ((ondine.load(file), False), (zeros, True)):
+        caplog.clear()
+        nodes = Nodes(client_app(file, rows_of_node, batch_size=16), 2)
+        server_app(model, rounds=1)(nodes, nodes.context(1))
+        assert ("all weights of the model are 0" in caplog.text) == is_warned
+
+
+@needs_flower
 def test_a_query_tells_examples_arrays_and_fingerprint(file):
     reply = Nodes(client_app(file, rows_of_node), 1).ask(message(kind="query"))
     assert reply.content["metrics"]["num-examples"] == 60

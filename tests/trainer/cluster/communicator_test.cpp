@@ -175,12 +175,35 @@ TEST_CASE("sums by the communicator's own order are the same but for rounding") 
   std::vector<Numbers> sums(2);
   on_ranks(2, [&](const std::shared_ptr<Communicator>& ranks) {
     sums[ranks->rank()] = term(ranks->rank(), 50);
-    add_quickly(*ranks, sums[ranks->rank()], 16);
+    add_quickly(*ranks, std::span(sums[ranks->rank()].floats), 16);
   });
   CHECK(sums[0].floats == sums[1].floats);
   const Numbers a = term(0, 50);
   const Numbers b = term(1, 50);
   for (std::size_t i = 0; i < 50; ++i) {
     CHECK(sums[0].floats[i] == Approx(a.floats[i] + b.floats[i]).margin(1e-3));
+  }
+}
+
+TEST_CASE("sums by way of bfloat16 are the same on all ranks and near those in float32") {
+  for (const std::size_t count : {1U, 3U, 50U}) {
+    std::vector<std::vector<float>> sums(3);
+    on_ranks(3, [&](const std::shared_ptr<Communicator>& ranks) {
+      sums[ranks->rank()] = term(ranks->rank(), count).floats;
+      add_rounded(*ranks, std::span(sums[ranks->rank()]), 16);
+    });
+    CHECK(sums[0] == sums[1]);
+    CHECK(sums[0] == sums[2]);
+    bool is_rounded = false;
+    for (std::size_t i = 0; i < count; ++i) {
+      float expected = 0, greatest = 0;
+      for (std::size_t rank = 0; rank < 3; ++rank) {
+        expected += term(rank, count).floats[i];
+        greatest = std::max(greatest, std::abs(term(rank, count).floats[i]));
+      }
+      CHECK(sums[0][i] == Approx(expected).epsilon(0.004).margin(0.012 * greatest));
+      is_rounded = is_rounded || sums[0][i] != expected;
+    }
+    if (count == 50) CHECK(is_rounded);
   }
 }

@@ -19,7 +19,11 @@ static int start(int* rank, int* size, char* error, size_t room) {
   int provided = 0;
   int code = MPI_Initialized(&started);
   if (code == MPI_SUCCESS && !started) {
-    code = MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided);
+    code = MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &provided);
+    if (code == MPI_SUCCESS && provided < MPI_THREAD_SERIALIZED) {
+      snprintf(error, room, "%s", "it was built without threads (MPI_THREAD_SERIALIZED)");
+      return 1;
+    }
   }
   if (code == MPI_SUCCESS) code = MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   if (code == MPI_SUCCESS) code = MPI_Comm_rank(MPI_COMM_WORLD, rank);
@@ -52,8 +56,8 @@ static int broadcast(void* bytes, size_t count, int from, char* error, size_t ro
 }
 
 static int add(void* values, size_t count, MPI_Datatype type, char* error, size_t room) {
-  return report(
-      MPI_Allreduce(MPI_IN_PLACE, values, (int)count, type, MPI_SUM, MPI_COMM_WORLD), error, room);
+  return report(MPI_Allreduce(MPI_IN_PLACE, values, (int)count, type, MPI_SUM, MPI_COMM_WORLD),
+                error, room);
 }
 
 static int add_floats(float* values, size_t count, char* error, size_t room) {

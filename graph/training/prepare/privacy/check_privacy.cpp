@@ -17,6 +17,9 @@ void check_privacy(const PrepareOptions& options) {
           static_cast<double>(privacy.clip));
   require(std::isfinite(privacy.noise) && privacy.noise >= 0,
           "the noise (--dp-noise) must not be negative", static_cast<double>(privacy.noise));
+  if (privacy.secure_noise && privacy.noise == 0) {
+    fail(ErrorCode::mismatch, "secure noise (--dp-secure-noise) has no effect with noise 0");
+  }
   require(privacy.batch_size > 0, "the expected batch size (--dp-batch) must be positive", 0);
   const auto excluded = [](const char* what) {
     fail(ErrorCode::mismatch, "training with privacy (--dp-clip) excludes ", what);

@@ -52,12 +52,12 @@ std::string find_batch(const GraphDef& main) {
   return batch;
 }
 
-class PrivateGradients {
+class PrivateWriter {
  public:
-  PrivateGradients(GraphWriter& writer, const ModelDef& model, const LossValues& loss,
-                   const std::vector<std::string>& values,
-                   const std::vector<const InitializerDef*>& trained, const PrepareOptions& options,
-                   const TypesOf& types_of)
+  PrivateWriter(GraphWriter& writer, const ModelDef& model, const LossValues& loss,
+                const std::vector<std::string>& values,
+                const std::vector<const InitializerDef*>& trained, const PrepareOptions& options,
+                const TypesOf& types_of)
       : writer_(&writer),
         main_(&model.graph),
         loss_(&loss),
@@ -68,7 +68,7 @@ class PrivateGradients {
         types_(types_of(joined_)),
         tracker_(joined_.graph, types_, find_batch(model.graph)) {}
 
-  std::vector<std::string> write() {
+  PrivateGradients write() {
     track();
     require_uses();
     place();
@@ -78,7 +78,7 @@ class PrivateGradients {
     std::vector<std::string> gradients = write_sums(batch, factors);
     add_noise(batch, gradients);
     count_rows(batch);
-    return gradients;
+    return {std::move(gradients), std::move(noise_)};
   }
 
  private:
@@ -304,6 +304,7 @@ class PrivateGradients {
         const std::string noise = writer_->node("RandomNormalLike", {gradients[i]}, name + ".noise",
                                                 {{"mean", 0.0F}, {"scale", deviation}});
         gradients[i] = writer_->node("Add", {gradients[i], noise}, name + ".noisy_sum");
+        noise_.push_back(noise);
       }
       gradients[i] = batch.node("Div", {gradients[i], rows}, "gradient");
     }
@@ -351,23 +352,23 @@ class PrivateGradients {
   std::set<const NodeDef*> using_;  // nodes of joined_ that compute with parameters and rows
   Renaming renamed_;
   std::vector<ParameterUse> uses_;
+  std::vector<std::string> noise_;
 };
 
 }  // namespace
 
-std::vector<std::string> write_private_gradients(GraphWriter& writer, const ModelDef& model,
-                                                 const LossValues& loss,
-                                                 const std::vector<std::string>& values,
-                                                 const std::vector<const InitializerDef*>& trained,
-                                                 const PrepareOptions& options,
-                                                 const TypesOf& types_of) {
+PrivateGradients write_private_gradients(GraphWriter& writer, const ModelDef& model,
+                                         const LossValues& loss,
+                                         const std::vector<std::string>& values,
+                                         const std::vector<const InitializerDef*>& trained,
+                                         const PrepareOptions& options, const TypesOf& types_of) {
   require_opset(writer, first_opset, "training with privacy");
   for (const InitializerDef* one : trained) {
     if (one->value.dtype() == loss.dtype) continue;
     fail(ErrorCode::unsupported, "training with privacy needs parameters of the loss's type, ",
          loss.dtype, "; ", quoted(one->name), " is ", one->value.dtype());
   }
-  return PrivateGradients(writer, model, loss, values, trained, options, types_of).write();
+  return PrivateWriter(writer, model, loss, values, trained, options, types_of).write();
 }
 
 }  // namespace ondine::graph

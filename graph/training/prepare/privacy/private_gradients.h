@@ -27,11 +27,14 @@ void check_privacy(const PrepareOptions& options);
 // by these zeros are those by the results. The outputs loss and accuracy become means over the rows
 // that count. Throws Error(unsupported) naming the first node that mixes rows, and parameters by
 // which the norm of a row's gradient cannot be formed.
-std::vector<std::string> write_private_gradients(GraphWriter& writer, const ModelDef& model,
-                                                 const LossValues& loss,
-                                                 const std::vector<std::string>& values,
-                                                 const std::vector<const InitializerDef*>& trained,
-                                                 const PrepareOptions& options,
-                                                 const TypesOf& types_of);
+struct PrivateGradients {
+  std::vector<std::string> gradients;
+  std::vector<std::string> noise;  // that is added to them
+};
+PrivateGradients write_private_gradients(GraphWriter& writer, const ModelDef& model,
+                                         const LossValues& loss,
+                                         const std::vector<std::string>& values,
+                                         const std::vector<const InitializerDef*>& trained,
+                                         const PrepareOptions& options, const TypesOf& types_of);
 
 }  // namespace ondine::graph

@@ -60,11 +60,17 @@ Updates write_updates(GraphWriter& writer, const ModelDef& model, const LossValu
   Updates result;
   for (const auto& [name, point] : plan.points.values) result.points.push_back(point);
   const auto* mezo = std::get_if<Mezo>(&options.optimizer);
-  std::vector<std::string> gradients =
-      mezo != nullptr   ? write_slopes(writer, loss, trained, *mezo, plan.points)
-      : options.privacy ? write_private_gradients(writer, model, loss, *sources.values, trained,
-                                                  options, *sources.types_of)
-                        : write_gradients(writer, loss, trained, scaler);
+  std::vector<std::string> gradients;
+  if (mezo != nullptr) {
+    gradients = write_slopes(writer, loss, trained, *mezo, plan.points);
+  } else if (options.privacy) {
+    PrivateGradients written = write_private_gradients(writer, model, loss, *sources.values,
+                                                       trained, options, *sources.types_of);
+    gradients = std::move(written.gradients);
+    result.noise = std::move(written.noise);
+  } else {
+    gradients = write_gradients(writer, loss, trained, scaler);
+  }
   if (!options.accumulate) {
     result.optimizer = write_optimizer(writer, std::move(gradients), trained, options, scaler,
                                        bindings, start, plan);
@@ -96,6 +102,9 @@ Properties update_properties(const Updates& updates, const std::vector<std::stri
   }
   if (options.privacy) {
     result.emplace_back(entry::privacy, to_text(*options.privacy));
+    if (options.privacy->secure_noise) {
+      result.emplace_back(entry::secure_noise, lines_of(updates.noise, "secure noise"));
+    }
     result.emplace_back(entry::counted, weights_name(options));
   }
   if (options.average) {

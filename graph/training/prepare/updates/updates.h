@@ -15,6 +15,7 @@ struct Updates {
   OptimizerValues optimizer;
   std::optional<TrainingInfoDef> apply;  // the second algorithm, for accumulated gradients
   std::vector<InitializerDef> state;     // to be added to the main graph
+  std::vector<std::string> noise;        // of private gradients
   std::vector<std::string> points;       // what the network of a step reads for parameters
 };
 

@@ -1,0 +1,48 @@
+#include "core/secure/entropy.h"
+
+#include <atomic>
+#include <cerrno>
+
+#include "core/message.h"
+
+#if defined(__linux__)
+#include <sys/random.h>
+#elif defined(__APPLE__) || defined(__EMSCRIPTEN__) || defined(__FreeBSD__) || defined(__OpenBSD__)
+#include <sys/random.h>
+#include <unistd.h>
+#endif
+
+namespace ondine {
+namespace {
+
+bool ask_system([[maybe_unused]] std::span<std::byte> bytes) noexcept {
+#if defined(__linux__)
+  while (!bytes.empty()) {
+    const ssize_t filled = ::getrandom(bytes.data(), bytes.size(), 0);
+    if (filled < 0 && errno == EINTR) continue;
+    if (filled <= 0) return false;
+    bytes = bytes.subspan(static_cast<std::size_t>(filled));
+  }
+  return true;
+#elif defined(__APPLE__) || defined(__EMSCRIPTEN__) || defined(__FreeBSD__) || defined(__OpenBSD__)
+  return ::getentropy(bytes.data(), bytes.size()) == 0;
+#else
+  return false;
+#endif
+}
+
+std::atomic<EntropySource> present_source{ask_system};
+
+}  // namespace
+
+void fill_with_entropy(std::span<std::byte> bytes) {
+  if (present_source.load()(bytes)) return;
+  fail(ErrorCode::unsupported,
+       "the system gives no random bytes fit for cryptography (getrandom, getentropy)");
+}
+
+EntropySource replace_entropy_source(EntropySource source) noexcept {
+  return present_source.exchange(source);
+}
+
+}  // namespace ondine

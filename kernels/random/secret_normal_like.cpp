@@ -1,0 +1,58 @@
+// secret_normal_like.cpp — SecretNormalLike (ai.ondine): RandomNormalLike without a seed, whose
+// numbers come from a cryptographic generator (core/secure/secret_numbers.h) and differ in every
+// call and run. The noise of training with privacy becomes it when a model asks for that.
+#include "core/secure/secret_numbers.h"
+#include "kernels/common/element_conversion.h"
+#include "kernels/common/op.h"
+#include "kernels/elementwise/elementwise.h"
+
+namespace ondine::kernels::ops {
+namespace {
+
+void infer(InferContext& context) {
+  if (!is_differentiable(context.dtype(0))) {
+    fail(ErrorCode::invalid_model, "secret normal numbers of dtype ", context.dtype(0),
+         ", needed: float16, bfloat16, float or double");
+  }
+  context.set_output(0, context.dtype(0), context.input(0).dims);
+}
+
+template <class T>
+void draw(KernelContext& call, std::int64_t n, double mean, double scale) {
+  const SecretStream numbers = SecretScope::stream(call.random().stream);
+  T* const y = call.out<T>(0);
+  // The grain is even, so that no pair is split.
+  call.pool().for_chunks(n, elementwise_grain, [&](std::int64_t first, std::int64_t last) {
+    for (std::int64_t i = first; i < last; i += 2) {
+      const auto pair = numbers.normal_pair(static_cast<std::uint64_t>(i / 2));
+      for (std::int64_t k = 0; k < std::min<std::int64_t>(2, last - i); ++k) {
+        const double value = mean + scale * pair[static_cast<std::size_t>(k)];
+        y[i + k] = store<T>(static_cast<compute_t<T>>(value));
+      }
+    }
+  });
+}
+
+Kernel bind(BindContext& context) {
+  const std::int64_t n = context.output_shape(0)->size();
+  if (static_cast<std::uint64_t>(n) > SecretStream::normals) {
+    fail(ErrorCode::limit, "secret normal numbers for ", n, " elements, possible are ",
+         SecretStream::normals);
+  }
+  const double mean = context.attr_float("mean", 0.0F);
+  const double scale = context.attr_float("scale", 1.0F);
+  return visit(context.output_dtype(0), Floats{}, [&]<class T>() -> Kernel {
+    return [=](KernelContext& call) { draw<T>(call, n, mean, scale); };
+  });
+}
+
+}  // namespace
+
+extern const OpDef secret_normal_like{.name = "SecretNormalLike",
+                                      .domain = ondine_domain,
+                                      .infer = infer,
+                                      .bind = bind,
+                                      .traits = {.shape_only = 1, .random = true},
+                                      .no_gradient = 1};
+
+}  // namespace ondine::kernels::ops
