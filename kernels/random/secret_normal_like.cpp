@@ -46,12 +46,18 @@ Kernel bind(BindContext& context) {
   });
 }
 
+// Another engine draws by its own generator.
+std::vector<Val> expand(ExpandContext& e) {
+  return {e.builder().node("RandomNormalLike", {e.x(0)}, e.node().attributes)};
+}
+
 }  // namespace
 
 extern const OpDef secret_normal_like{.name = "SecretNormalLike",
                                       .domain = ondine_domain,
                                       .infer = infer,
                                       .bind = bind,
+                                      .expand = expand,
                                       .traits = {.shape_only = 1, .random = true},
                                       .no_gradient = 1};
 
