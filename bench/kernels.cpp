@@ -54,11 +54,12 @@ std::vector<double> best_of(std::size_t candidates, Body&& body) {
 
 std::vector<const Kernels*> sets() {
   std::vector<const Kernels*> all;
-  for (const Isa isa :
-       {Isa::baseline, Isa::avx2, Isa::avx512, Isa::amx, Isa::avx512_bf16, Isa::amx_bf16}) {
-    const auto* k = kernels_for(isa);
-    const char* const only = std::getenv("ONDINE_ISA");
-    if (k && (!only || std::strcmp(only, isa_name(*k)) == 0)) all.push_back(k);
+  const char* const only = std::getenv("ONDINE_ISA");
+  for (const ProductMode mode : {ProductMode::float32, ProductMode::split, ProductMode::bf16}) {
+    for (const Isa isa : {Isa::baseline, Isa::avx2, Isa::avx512, Isa::amx}) {
+      const auto* k = kernels_for(isa, mode);
+      if (k && (!only || std::strcmp(only, isa_name(*k)) == 0)) all.push_back(k);
+    }
   }
   return all;
 }

@@ -35,7 +35,8 @@ std::shared_ptr<const HeadKernel<T>> heads_of(const AttentionShape& shape, std::
       return std::make_shared<const RoundedHeads>(shape, rows, kernels);
     }
   }
-  return std::make_shared<const PlainHeads<T>>(shape, tile_rows, rows, without_tiles(kernels));
+  return std::make_shared<const PlainHeads<T>>(shape, tile_rows, rows,
+                                               without(kernels, ProductMode::split));
 }
 
 }  // namespace

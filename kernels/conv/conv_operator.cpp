@@ -170,7 +170,7 @@ namespace {
 
 // Of a node of y in float32 or bfloat16 where products round their factors; none of others.
 math::ConvRounding conv_rounding(const BindContext& context) {
-  if (!may_round(context.dtype(0)) || !math::rounds_products(product_kernels(context).isa)) {
+  if (!may_round(context.dtype(0)) || !math::rounds_products(product_kernels(context))) {
     return {};
   }
   return rounding_of<float>(context, descriptor(context, Operand::y));

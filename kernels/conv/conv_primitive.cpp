@@ -88,12 +88,12 @@ template <class T>
 ConvPrimitive<T> ConvPrimitive<T>::make(const ConvDesc& given, int threads,
                                         const Kernels& kernels) {
   const ConvDesc desc = along_rows(given);
-  if (!keeps_full_precision<T>(desc, kernels)) {
+  if (!stays_unrounded<T>(desc, kernels)) {
     for (const ConvEntry<T>& lower : lower_conv_implementations<T>()) {
       if (lower.supports(desc, kernels)) return {lower, desc, threads, kernels};
     }
   }
-  const Kernels& full = full_precision(kernels);
+  const Kernels& full = without(kernels, ProductMode::bf16);
   return {first_supporting(conv_implementations<T>(), desc, full), desc, threads, full};
 }
 

@@ -39,9 +39,10 @@ bool ExpandedBands<T>::supports(const ConvShape& s) {
 template <class T>
 ExpandedBands<T>::ExpandedBands(const PointwiseDepthwiseDesc& desc, const Kernels& given)
     : desc_(desc),
-      kernels_(supports_pointwise_bf16<T>(pointwise_of(desc), given) ? &given
-                                                                     : &full_precision(given)),
-      full_(&full_precision(given)) {
+      kernels_(supports_pointwise_bf16<T>(pointwise_of(desc), given)
+                   ? &given
+                   : &without(given, ProductMode::bf16)),
+      full_(&without(given, ProductMode::bf16)) {
   if (!supports(desc.shape)) {
     fail(ErrorCode::unsupported,
          "a convolution of the results of a pointwise one needs planes with a channel of them and "

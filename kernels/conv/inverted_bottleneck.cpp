@@ -19,7 +19,7 @@ constexpr Index packed_channels = 4;   // rows of so many stay in a first cache 
 constexpr Index most_positions = 512;  // of images that are joined
 
 // Channels that a task expands: the rows of two register blocks, or of a tile.
-Index most_channels(const Kernels& kernels) { return kernels.isa == Isa::amx_bf16 ? 32 : 24; }
+Index most_channels(const Kernels& kernels) { return rounds_in_tiles(kernels) ? 32 : 24; }
 
 ConvDesc projection_of(const InvertedBottleneckDesc& desc) {
   ConvDesc pointwise;
@@ -44,7 +44,7 @@ InvertedBottleneck<T>::InvertedBottleneck(const InvertedBottleneckDesc& desc, in
       bands_(desc.inner, kernels),
       kernels_(supports_pointwise_bf16<T>(projection_of(desc), kernels)
                    ? &kernels
-                   : &full_precision(kernels)) {
+                   : &without(kernels, ProductMode::bf16)) {
   const ConvShape& s = desc.inner.shape;
   if (is_empty(s)) return;
   const Index channels = even_chunk(s.groups, most_channels(bands_.kernels()));

@@ -27,16 +27,16 @@ const typename NormalizedDepthwiseGrad<T>::Entry& entry_for(const NormalizedDept
 template <class T>
 NormalizedDepthwiseGrad<T>::NormalizedDepthwiseGrad(const NormalizedDepthwiseDesc& desc,
                                                     int threads, const Kernels& kernels)
-    : NormalizedDepthwiseGrad(entry_for<T>(desc, full_precision(kernels)), desc, threads,
-                              full_precision(kernels)) {}
+    : NormalizedDepthwiseGrad(entry_for<T>(desc, without(kernels, ProductMode::bf16)), desc,
+                              threads, without(kernels, ProductMode::bf16)) {}
 
 template <class T>
 NormalizedDepthwiseGrad<T>::NormalizedDepthwiseGrad(const NormalizedDepthwiseDesc& desc,
                                                     int threads, std::string_view name,
                                                     const Kernels& kernels)
     : NormalizedDepthwiseGrad(
-          supporting_by_name(List<T>(list<T>), name, desc, full_precision(kernels)), desc, threads,
-          full_precision(kernels)) {}
+          supporting_by_name(List<T>(list<T>), name, desc, without(kernels, ProductMode::bf16)),
+          desc, threads, without(kernels, ProductMode::bf16)) {}
 
 template <class T>
 NormalizedDepthwiseGrad<T>::NormalizedDepthwiseGrad(const Entry& entry,

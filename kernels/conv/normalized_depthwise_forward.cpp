@@ -21,7 +21,7 @@ template <class T>
 NormalizedDepthwiseConv<T>::NormalizedDepthwiseConv(const NormalizedDepthwiseConvDesc& desc,
                                                     int threads, const Kernels& given)
     : desc_(desc),
-      kernels_(&full_precision(given)),
+      kernels_(&without(given, ProductMode::bf16)),
       isa_(isa_name(*kernels_)),
       in_(volume(desc.shape.in)),
       out_(volume(desc.shape.out)),

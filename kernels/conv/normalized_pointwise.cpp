@@ -48,7 +48,7 @@ void normalize_block(const NormalizedPointwiseDesc& desc, const Kernels& kernels
 template <class T>
 NormalizedPointwiseConv<T>::NormalizedPointwiseConv(const NormalizedPointwiseDesc& desc,
                                                     int threads, const Kernels& given)
-    : desc_(desc), kernels_(&full_precision(given)) {
+    : desc_(desc), kernels_(&without(given, ProductMode::bf16)) {
   if (desc.batch * desc.out_channels * desc.positions == 0) return;
   const Index fitting = block_bytes / (std::max<Index>(1, desc.in_channels) * Index{sizeof(T)});
   Index most = std::max(fitting, least_positions);
@@ -138,7 +138,7 @@ void NormalizedPointwiseConv<T>::run_block(const NormalizedPointwiseArgs<T>& arg
 template <class T>
 NormalizedPointwiseWeights<T>::NormalizedPointwiseWeights(const NormalizedPointwiseDesc& desc,
                                                           int threads, const Kernels& given)
-    : desc_(desc), kernels_(&full_precision(given)) {
+    : desc_(desc), kernels_(&without(given, ProductMode::bf16)) {
   if (desc.batch * desc.in_channels * desc.out_channels * desc.positions == 0) return;
   channels_ = even_chunk(desc.in_channels, most_channels);
   blocks_ = divide_up(desc.in_channels, channels_);

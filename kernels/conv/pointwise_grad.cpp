@@ -20,7 +20,7 @@ constexpr Index work_of_task = Index{1} << 18;
 
 template <class T>
 PointwiseGrad<T>::PointwiseGrad(const PointwiseGradDesc& desc, int threads, const Kernels& given)
-    : desc_(desc), kernels_(&full_precision(given)) {
+    : desc_(desc), kernels_(&without(given, ProductMode::bf16)) {
   if (desc.batch * desc.in_channels * desc.out_channels * desc.positions == 0) return;
   const Index channels = std::max(desc.in_channels, desc.out_channels);
   const Index fitting = block_bytes / (channels * Index{sizeof(T)});

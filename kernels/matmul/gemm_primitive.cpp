@@ -76,9 +76,9 @@ template <class T>
 const Kernels& suited(const Kernels& kernels, const GemmShape& shape) {
   const bool large =
       sizeof(T) == sizeof(float) && std::min({shape.m, shape.n, shape.k}) >= least_rounded;
-  if (large && rounds_products(kernels.isa)) return kernels;
-  const Kernels& full = full_precision(kernels);
-  return is_split<T>(full, shape) ? full : without_tiles(full);
+  if (large && rounds_products(kernels)) return kernels;
+  const Kernels& full = without(kernels, ProductMode::bf16);
+  return is_split<T>(full, shape) ? full : without(full, ProductMode::split);
 }
 
 std::int64_t chunk_of(std::int64_t m) { return m <= few_rows ? chunk_work_vector : chunk_work; }
@@ -162,14 +162,14 @@ typename GemmPrimitive<T>::Tiles GemmPrimitive<T>::make_tiles(const GemmCall<T>&
 
 template <class T>
 bool GemmPrimitive<T>::takes_rounded(const GemmShape& shape, const Kernels& kernels) {
-  return rounds_products(suited<T>(kernels, shape).isa);
+  return rounds_products(suited<T>(kernels, shape));
 }
 
 template <class T>
 bool GemmPrimitive<T>::widens_b(const GemmShape& shape, const Kernels& kernels) {
   const Kernels& suited_ones = suited<T>(kernels, shape);
   const auto widens = kernel_set<T>(suited_ones).gemm->widens_b;
-  return widens != nullptr && !is_column(shape) && !rounds_products(suited_ones.isa) &&
+  return widens != nullptr && !is_column(shape) && !rounds_products(suited_ones) &&
          widens(call_of<T>(shape));
 }
 

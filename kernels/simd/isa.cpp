@@ -40,10 +40,8 @@ const Kernels& choose() noexcept {
 
 const Kernels& choose_lower() noexcept {
   const Kernels& full = kernels();
-  if (full.isa == Isa::amx) return *kernels_for(Isa::amx_bf16);
-  if (full.isa != Isa::avx512) return full;
-  const Kernels* const vectors = kernels_for(Isa::avx512_bf16);
-  return vectors != nullptr ? *vectors : full;
+  const Kernels* const lower = kernels_for(full.isa, ProductMode::bf16);
+  return lower != nullptr ? *lower : full;
 }
 
 #ifdef ONDINE_WITH_AVX512
@@ -68,6 +66,7 @@ Kernels avx512_kernels() noexcept {
 Kernels with_bf16_products(Isa isa, const char* name, const GemmKernels<float>& gemm) noexcept {
   Kernels kernels = avx512_kernels();
   kernels.isa = isa;
+  kernels.products = ProductMode::bf16;
   kernels.name = name;
   kernels.f32.gemm = &gemm;
   kernels.attention_rows = &avx512_bf16::attention_rows;
@@ -78,7 +77,7 @@ Kernels with_bf16_products(Isa isa, const char* name, const GemmKernels<float>& 
   }();
   kernels.f32.winograd = &winograd;
   // Processors with tiles multiply pairs in vectors more slowly than float32.
-  if (isa == Isa::avx512_bf16) {
+  if (isa == Isa::avx512) {
     kernels.f32.grouped_conv = &avx512_bf16::grouped_conv_f32;
     static const StridedConvKernels<float> strided = [&] {
       StridedConvKernels<float> table = *kernels.f32.strided_conv;
@@ -115,65 +114,75 @@ bool has_amx_bf16() noexcept {
 }
 #endif
 
+const Kernels* avx2_kernels() noexcept {
+#ifdef ONDINE_WITH_AVX2
+  if (processor().avx2) return &avx2::table;
+#endif
+  return nullptr;
+}
+
+const Kernels* avx512_kernels_in(ProductMode mode) noexcept {
+#ifdef ONDINE_WITH_AVX512
+  if (mode == ProductMode::float32 && processor().avx512) {
+    static const Kernels table = avx512_kernels();
+    return &table;
+  }
+#endif
+#ifdef ONDINE_WITH_AVX512_BF16
+  if (mode == ProductMode::bf16 && processor().avx512 && processor().avx512_bf16) {
+    static const Kernels table =
+        with_bf16_products(Isa::avx512, "avx512_bf16", avx512_bf16::gemm_f32);
+    return &table;
+  }
+#endif
+  return nullptr;
+}
+
+const Kernels* amx_kernels_in(ProductMode mode) noexcept {
+#ifdef ONDINE_WITH_AMX_BF16
+  if (kernels_for(Isa::avx512, ProductMode::bf16) == nullptr) return nullptr;
+  static const bool has = has_amx_bf16();
+  if (has && mode == ProductMode::split) {
+    static const Kernels table = [] {
+      Kernels kernels = avx512_kernels();
+      kernels.isa = Isa::amx;
+      kernels.products = ProductMode::split;
+      kernels.name = "amx";
+      kernels.f32.gemm = &amx_bf16::split_gemm_f32;
+      return kernels;
+    }();
+    return &table;
+  }
+  if (has && mode == ProductMode::bf16) {
+    static const Kernels table = [] {
+      Kernels kernels = with_bf16_products(Isa::amx, "amx_bf16", amx_bf16::tile_gemm_f32);
+      kernels.shifted_conv = &amx_bf16::shifted_conv;
+      return kernels;
+    }();
+    return &table;
+  }
+#endif
+  return nullptr;
+}
+
 }  // namespace
 
-const Kernels* kernels_for(Isa isa) noexcept {
+const Kernels* kernels_for(Isa isa, ProductMode mode) noexcept {
   switch (isa) {
     case Isa::baseline:
-      return &baseline::table;
+      return mode == ProductMode::float32 ? &baseline::table : nullptr;
     case Isa::avx2:
-#ifdef ONDINE_WITH_AVX2
-      if (processor().avx2) {
-        return &avx2::table;
-      }
-#endif
-      return nullptr;
+      return mode == ProductMode::float32 ? avx2_kernels() : nullptr;
     case Isa::avx512:
-#ifdef ONDINE_WITH_AVX512
-      if (processor().avx512) {
-        static const Kernels table = avx512_kernels();
-        return &table;
-      }
-#endif
-      return nullptr;
+      return avx512_kernels_in(mode);
     case Isa::amx:
-#ifdef ONDINE_WITH_AMX_BF16
-      if (kernels_for(Isa::amx_bf16) != nullptr) {
-        static const Kernels table = [] {
-          Kernels kernels = avx512_kernels();
-          kernels.isa = Isa::amx;
-          kernels.name = "amx";
-          kernels.f32.gemm = &amx_bf16::split_gemm_f32;
-          return kernels;
-        }();
-        return &table;
-      }
-#endif
-      return nullptr;
-    case Isa::avx512_bf16:
-#ifdef ONDINE_WITH_AVX512_BF16
-      if (kernels_for(Isa::avx512) != nullptr && processor().avx512_bf16) {
-        static const Kernels table =
-            with_bf16_products(Isa::avx512_bf16, "avx512_bf16", avx512_bf16::gemm_f32);
-        return &table;
-      }
-#endif
-      return nullptr;
-    case Isa::amx_bf16:
-#ifdef ONDINE_WITH_AMX_BF16
-      if (kernels_for(Isa::avx512_bf16) != nullptr) {
-        static const bool has = has_amx_bf16();
-        static const Kernels table = [] {
-          Kernels kernels = with_bf16_products(Isa::amx_bf16, "amx_bf16", amx_bf16::tile_gemm_f32);
-          kernels.shifted_conv = &amx_bf16::shifted_conv;
-          return kernels;
-        }();
-        return has ? &table : nullptr;
-      }
-#endif
-      return nullptr;
+      break;
   }
-  return nullptr;
+  return amx_kernels_in(mode);
+}
+
+const Kernels* kernels_for(Isa isa) noexcept {
+  return kernels_for(isa, isa == Isa::amx ? ProductMode::split : ProductMode::float32);
 }
 
 const Kernels& kernels(Precision precision) noexcept {
@@ -182,13 +191,17 @@ const Kernels& kernels(Precision precision) noexcept {
   return chosen;
 }
 
-const Kernels& full_precision(const Kernels& kernels) noexcept {
-  if (!rounds_products(kernels.isa)) return kernels;
-  return *kernels_for(kernels.isa == Isa::amx_bf16 ? Isa::amx : Isa::avx512);
+bool rounds_products(const Kernels& kernels) noexcept {
+  return kernels.products == ProductMode::bf16;
 }
 
-const Kernels& without_tiles(const Kernels& kernels) noexcept {
-  return kernels.isa == Isa::amx ? *kernels_for(Isa::avx512) : kernels;
+bool rounds_in_tiles(const Kernels& kernels) noexcept {
+  return rounds_products(kernels) && kernels.isa == Isa::amx;
+}
+
+const Kernels& without(const Kernels& kernels, ProductMode mode) noexcept {
+  if (mode == ProductMode::float32 || kernels.products != mode) return kernels;
+  return *kernels_for(mode == ProductMode::split ? Isa::avx512 : kernels.isa);
 }
 
 const Kernels& kernels() noexcept {
@@ -218,8 +231,6 @@ const ExactKernels& exact_kernels(const Kernels& kernels) noexcept {
 #endif
     case Isa::avx512:
     case Isa::amx:
-    case Isa::avx512_bf16:
-    case Isa::amx_bf16:
 #ifdef ONDINE_WITH_AVX512
       return avx512::exact_kernels;
 #else

@@ -8,15 +8,15 @@
 
 namespace ondine::math {
 
-// amx: avx512, with large products of float32 in tiles, in their precision. avx512_bf16: avx512,
-// with products of float32 that round their factors to bfloat16; amx_bf16: the same with matrix
-// products in tiles. The last two are chosen by kernels(Precision) only.
-enum class Isa : std::uint8_t { baseline, avx2, avx512, amx, avx512_bf16, amx_bf16 };
+// What the processor has. amx: avx512, and tiles.
+enum class Isa : std::uint8_t { baseline, avx2, avx512, amx };
 
-// Whether products of float32 round their factors.
-constexpr bool rounds_products(Isa isa) noexcept {
-  return isa == Isa::avx512_bf16 || isa == Isa::amx_bf16;
-}
+// How products of float32 are computed.
+enum class ProductMode : std::uint8_t {
+  float32,  // in vectors
+  split,    // large ones in tiles, by factors that are split, in the precision of float32
+  bf16,     // by factors that are rounded to bfloat16
+};
 
 // The functions of one instruction set. Immutable, lives for ever.
 struct Kernels;
@@ -30,12 +30,13 @@ const Kernels& kernels() noexcept;
 // ONDINE_ISA does not exclude them; else kernels().
 const Kernels& kernels(Precision precision) noexcept;
 
-// Those that compute everything in the precision of its type: `kernels` itself, or amx or avx512
-// for those that round products.
-const Kernels& full_precision(const Kernels& kernels) noexcept;
+bool rounds_products(const Kernels& kernels) noexcept;
+// Whether they do it in tiles.
+bool rounds_in_tiles(const Kernels& kernels) noexcept;
 
-// Those that compute products of float32 in vectors alone: `kernels` itself, or avx512 for amx.
-const Kernels& without_tiles(const Kernels& kernels) noexcept;
+// `kernels` if they do not compute products in this mode, else those of the same instruction set
+// that keep the precision of float32; without `split` in vectors alone.
+const Kernels& without(const Kernels& kernels, ProductMode mode) noexcept;
 
 // Exact products of 8-bit integers: all that `kernels` and the processor allow, the fastest first.
 struct Int8GemmKernels;
@@ -45,7 +46,9 @@ struct Int8GemmList {
 };
 Int8GemmList int8_gemm_implementations(const Kernels& kernels) noexcept;
 
-// nullptr when the build or the processor does not have the set.
+// nullptr when the build or the processor does not have the set, or the set not this mode.
+const Kernels* kernels_for(Isa isa, ProductMode mode) noexcept;
+// In the fastest mode that keeps the precision of float32.
 const Kernels* kernels_for(Isa isa) noexcept;
 
 const char* isa_name(const Kernels& kernels) noexcept;

@@ -88,7 +88,8 @@ struct Kernels {
   const ConvertKernels* convert;
   RoundedNormKernels rounded_norm;
   const AttentionRowKernels* attention_rows = nullptr;  // where products round their factors
-  const ShiftedConvKernels* shifted_conv = nullptr;     // where they have tiles
+  const ShiftedConvKernels* shifted_conv = nullptr;     // where they do so in tiles
+  ProductMode products = ProductMode::float32;
 };
 
 template <class T>

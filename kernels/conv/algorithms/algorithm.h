@@ -48,7 +48,7 @@ inline ConvPlane plane_of(const ConvShape& s) {
 // Whether products round their factors to bfloat16.
 template <class T>
 bool rounds_factors(const Kernels& kernels) {
-  return sizeof(T) == sizeof(float) && rounds_products(kernels.isa);
+  return sizeof(T) == sizeof(float) && rounds_products(kernels);
 }
 
 template <class T>
@@ -65,7 +65,7 @@ bool splits_factors(const GemmCall<T>& call, const KernelSet<T>& set) {
 
 // The instruction set of products that split their factors or not.
 inline const char* product_isa(const Kernels& kernels, bool splits) {
-  return isa_name(splits ? kernels : without_tiles(kernels));
+  return isa_name(splits ? kernels : without(kernels, ProductMode::split));
 }
 
 // The workspace of an implementation is memory that all tasks share, then a slot for each thread.

@@ -15,28 +15,28 @@ constexpr std::int64_t least_strided = 64;
 // factors and results.
 template <class T>
 bool prefers_columns(const ConvDesc& desc, const Kernels& kernels) {
-  return kernels.isa == Isa::amx_bf16 && desc.direction == ConvDirection::backward_weights &&
+  return rounds_in_tiles(kernels) && desc.direction == ConvDirection::backward_weights &&
          (supports_joined_columns_bf16<T>(desc, kernels) || supports_im2col_bf16<T>(desc, kernels));
 }
 
 // Where pairs in vectors are slower than float32, a set has the kernels of full precision for
 // groups.
 bool rounds_groups(const Kernels& kernels) {
-  return kernels.f32.grouped_conv != full_precision(kernels).f32.grouped_conv;
+  return kernels.f32.grouped_conv != without(kernels, ProductMode::bf16).f32.grouped_conv;
 }
 bool rounds_strided(const Kernels& kernels) {
-  return kernels.f32.strided_conv != full_precision(kernels).f32.strided_conv;
+  return kernels.f32.strided_conv != without(kernels, ProductMode::bf16).f32.strided_conv;
 }
 
 }  // namespace
 
 template <class T>
-bool keeps_full_precision(const ConvDesc& desc, const Kernels& kernels) {
+bool stays_unrounded(const ConvDesc& desc, const Kernels& kernels) {
   return rounds_factors<T>(kernels) && !rounds_groups(kernels) &&
          supports_grouped<T>(desc, kernels) && !supports_shifted_bf16<T>(desc, kernels);
 }
-template bool keeps_full_precision<float>(const ConvDesc&, const Kernels&);
-template bool keeps_full_precision<double>(const ConvDesc&, const Kernels&);
+template bool stays_unrounded<float>(const ConvDesc&, const Kernels&);
+template bool stays_unrounded<double>(const ConvDesc&, const Kernels&);
 
 // Gradients by the weights pair images.
 template <class T>

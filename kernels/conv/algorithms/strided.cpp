@@ -26,7 +26,7 @@ class StridedConv final : public ConvAlgorithm<T> {
         d_(desc),
         down_(desc.shape, 1, d_.backward),
         across_(desc.shape, 2, d_.backward),
-        pack_(*kernel_set<T>(full_precision(kernels)).gemm),
+        pack_(*kernel_set<T>(without(kernels, ProductMode::bf16)).gemm),
         taps_(volume(desc.shape.kernel)),
         factors_(divide_up(d_.inner, table_.channels)),
         panel_(table_.panel),

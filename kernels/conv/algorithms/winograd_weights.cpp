@@ -67,7 +67,7 @@ class WinogradConvWeights final : public ConvAlgorithm<T> {
       : ConvAlgorithm<T>(desc, kernels),
         form_(winograd_form(desc)),
         transforms_(winograd_transforms(desc, this->set_)),
-        full_(winograd_transforms(desc, kernel_set<T>(full_precision(kernels)))),
+        full_(winograd_transforms(desc, kernel_set<T>(without(kernels, ProductMode::bf16)))),
         paired_(this->set_.gemm->takes_pairs && transforms_.input_pairs != nullptr),
         runs_(desc.shape, form_.tile(), paired_ ? 2 : 1),
         lanes_(this->set_.depthwise_channels->lanes) {

@@ -33,7 +33,7 @@ inline const Kernels* each_tile_kernels() {
     kernels.shifted_conv = &bf16_reference::shifted_conv;
     return kernels;
   }();
-  return GENERATE_COPY(values({&tiles, kernels_for(Isa::amx_bf16)}));
+  return GENERATE_COPY(values({&tiles, kernels_for(Isa::amx, ProductMode::bf16)}));
 }
 
 // Runs the rest of the test for the instructions that the processor has, and for both kinds of
@@ -41,16 +41,16 @@ inline const Kernels* each_tile_kernels() {
 inline const Kernels* each_lower_kernels() {
   static const Kernels vectors = with_products("vectors", bf16_reference::gemm_f32);
   static const Kernels tiles = with_products("tiles", bf16_reference::tile_gemm_f32);
-  const Kernels* const lower = GENERATE_COPY(
-      values({&vectors, &tiles, kernels_for(Isa::avx512_bf16), kernels_for(Isa::amx_bf16)}));
+  const Kernels* const lower =
+      GENERATE_COPY(values({&vectors, &tiles, kernels_for(Isa::avx512, ProductMode::bf16),
+                            kernels_for(Isa::amx, ProductMode::bf16)}));
   UNSCOPED_INFO(std::string("products by ") + (lower != nullptr ? lower->name : "nothing"));
   return lower;
 }
 
-// Of these, with products without their instructions as if the processor had some, for primitives
-// that ask for that. It has to have those of AVX-512.
-inline Kernels as_of_processor(Kernels kernels) {
-  if (!rounds_products(kernels.isa)) kernels.isa = Isa::avx512_bf16;
+// Of these, for primitives that ask whether products round their factors.
+inline Kernels as_rounding(Kernels kernels) {
+  kernels.products = ProductMode::bf16;
   return kernels;
 }
 

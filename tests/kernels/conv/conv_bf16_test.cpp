@@ -9,7 +9,7 @@ using namespace ondine::math::test;
 
 namespace {
 
-const Kernels* lower_kernels() { return kernels_for(Isa::avx512_bf16); }
+const Kernels* lower_kernels() { return kernels_for(Isa::avx512, ProductMode::bf16); }
 
 // Multiples of 1/256, so that transformed components are exact before they are rounded.
 std::vector<float> coarse(std::vector<float> values) {
@@ -158,7 +158,7 @@ TEST_CASE("Winograd convolutions of stride 2 and lower precision round transform
 TEST_CASE("joined images are multiplied by vectors and by tiles, from and to bfloat16") {
   const Kernels* const given = each_lower_kernels();
   if (given == nullptr || kernels_for(Isa::avx512) == nullptr) return;
-  const Kernels set = as_of_processor(*given);
+  const Kernels set = as_rounding(*given);
   for (const ConvShape& s : {shape2(8, 24, 40, 1, 3, 3, 1, 1, 1, 1, 0, 0),
                              shape2(19, 33, 300, 1, 7, 9, 1, 1, 1, 1, 0, 0)}) {
     for (const ConvDirection direction : {forward, backward_data}) {

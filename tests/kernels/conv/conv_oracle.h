@@ -109,7 +109,7 @@ void check_implementation(const ConvCase<T>& c, const ConvDesc& desc, std::strin
     const auto primitive = ConvPrimitive<T>::make(desc, threads, name, kernels);
     CHECK(primitive.name() == name);
     const bool splits = primitive.isa() == isa_name(kernels);
-    CHECK((splits || primitive.isa() == isa_name(without_tiles(kernels))));
+    CHECK((splits || primitive.isa() == isa_name(without(kernels, ProductMode::split))));
     ThreadPool pool(threads);
     Scratch scratch(primitive.workspace());
     results.emplace_back(expected.size(), T(5));

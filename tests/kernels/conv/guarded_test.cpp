@@ -48,7 +48,7 @@ std::vector<ConvShape> edge_shapes() {
 // Loads under masks, which no sanitizer sees, too.
 TEST_CASE("no implementation of convolution reads or writes beside its operands") {
   std::vector<const Kernels*> sets = all_kernels();
-  if (const auto* lower = kernels_for(Isa::avx512_bf16)) sets.push_back(lower);
+  if (const auto* lower = kernels_for(Isa::avx512, ProductMode::bf16)) sets.push_back(lower);
   for (const ConvShape& s : edge_shapes()) {
     const ConvCase<float> c(s);
     for (const Kernels* kernels : sets) {
@@ -62,7 +62,7 @@ TEST_CASE("no implementation of convolution reads or writes beside its operands"
           }
         };
         for (const auto& entry : lower_conv_implementations<float>()) check(entry, 0.05);
-        if (rounds_products(kernels->isa)) continue;
+        if (rounds_products(*kernels)) continue;
         for (const auto& entry : conv_implementations<float>()) check(entry, 2 * tolerance<float>);
       }
     }

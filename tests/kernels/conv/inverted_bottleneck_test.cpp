@@ -163,7 +163,7 @@ TEST_CASE("inverted bottlenecks that round factors have the bits of their convol
   const Kernels* const given = each_lower_kernels();
   const Index in = GENERATE(Index{24}, Index{0});
   if (given == nullptr || kernels_for(Isa::avx512) == nullptr) return;
-  const Kernels set = as_of_processor(*given);
+  const Kernels set = as_rounding(*given);
   const Kernels* const kernels = &set;
   for (const ConvShape& s :
        {planes(2, 48, 30, 62), planes(9, 40, 7, 7), planes(3, 64, 14, 14),

@@ -180,7 +180,7 @@ TEST_CASE("nothing is computed of no images, and other shapes are rejected") {
 }
 
 TEST_CASE("where products round to bfloat16, nothing but their factors is rounded") {
-  const Kernels* const kernels = kernels_for(Isa::avx512_bf16);
+  const Kernels* const kernels = kernels_for(Isa::avx512, ProductMode::bf16);
   if (kernels == nullptr) return;
   const Case<float> one(planes(1, 24, 30, 60, 3, 1, 1, 1, 1), 32, InnerActivation::relu,
                         Activation::none, true, true);

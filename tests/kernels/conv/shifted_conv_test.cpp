@@ -81,7 +81,7 @@ TEST_CASE("planes are moved where that pays") {
 }
 
 TEST_CASE("small groups of channels keep their precision where products have tiles") {
-  const Kernels* const tiles = kernels_for(Isa::amx_bf16);
+  const Kernels* const tiles = kernels_for(Isa::amx, ProductMode::bf16);
   if (tiles == nullptr) return;
   for (const auto direction : {forward, backward_data, backward_weights}) {
     const ConvDesc groups{shape2(4, 64, 64, 4, 14, 14, 3, 3, 1, 1, 1, 1), direction};

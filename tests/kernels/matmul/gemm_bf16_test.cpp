@@ -99,8 +99,8 @@ void check(const Product& t, const std::vector<float>& result) {
 }
 
 const Kernels* lower_kernels() {
-  const Kernels* const tiles = kernels_for(Isa::amx_bf16);
-  return tiles != nullptr ? tiles : kernels_for(Isa::avx512_bf16);
+  const Kernels* const tiles = kernels_for(Isa::amx, ProductMode::bf16);
+  return tiles != nullptr ? tiles : kernels_for(Isa::avx512, ProductMode::bf16);
 }
 
 }  // namespace
@@ -158,9 +158,9 @@ TEST_CASE("results of one block of terms are rounded while they are stored") {
     }
   }
   CHECK(!GemmPrimitive<float>::rounds_result({20, 40, 5000}, *lower));
-  if (!rounds_products(lower->isa)) return;
+  if (!rounds_products(*lower)) return;
   CHECK(!GemmPrimitive<float>::rounds_result({8, 40, 64}, *lower));
-  CHECK(!GemmPrimitive<float>::rounds_result({40, 40, 64}, full_precision(*lower)));
+  CHECK(!GemmPrimitive<float>::rounds_result({40, 40, 64}, without(*lower, ProductMode::bf16)));
 }
 
 TEST_CASE("factors held in bfloat16 give the bits of those that are rounded while being packed") {
@@ -355,9 +355,9 @@ TEST_CASE("a factor packed once gives the same product in lower precision") {
 TEST_CASE("small products and those in double keep their precision") {
   const Kernels* lower = lower_kernels();
   if (lower == nullptr) return;
-  const Kernels& full = *kernels_for(lower->isa == Isa::amx_bf16 ? Isa::amx : Isa::avx512);
-  CHECK(&full_precision(*lower) == &full);
-  CHECK(&full_precision(full) == &full);
+  const Kernels& full = *kernels_for(lower->isa);
+  CHECK(&without(*lower, ProductMode::bf16) == &full);
+  CHECK(&without(full, ProductMode::bf16) == &full);
   for (const auto& [m, n, k] : {std::tuple{15, 64, 64}, {64, 15, 64}, {64, 64, 15}}) {
     const Product t(m, n, k, false, false);
     CHECK(t.run(1, *lower) == t.run(1, full));

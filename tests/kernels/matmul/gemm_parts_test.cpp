@@ -13,8 +13,8 @@ namespace {
 
 std::vector<const Kernels*> kernels_of_all_precisions() {
   std::vector<const Kernels*> all = all_kernels();
-  for (const Isa isa : {Isa::avx512_bf16, Isa::amx_bf16}) {
-    if (const Kernels* kernels = kernels_for(isa)) all.push_back(kernels);
+  for (const Isa isa : {Isa::avx512, Isa::amx}) {
+    if (const Kernels* kernels = kernels_for(isa, ProductMode::bf16)) all.push_back(kernels);
   }
   return all;
 }

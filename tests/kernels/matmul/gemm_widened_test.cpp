@@ -51,8 +51,8 @@ struct Product {
 
 std::vector<const Kernels*> full_and_lower_kernels() {
   std::vector<const Kernels*> sets = all_kernels();
-  for (const Isa isa : {Isa::avx512_bf16, Isa::amx_bf16}) {
-    if (const auto* lower = kernels_for(isa)) sets.push_back(lower);
+  for (const Isa isa : {Isa::avx512, Isa::amx}) {
+    if (const auto* lower = kernels_for(isa, ProductMode::bf16)) sets.push_back(lower);
   }
   return sets;
 }

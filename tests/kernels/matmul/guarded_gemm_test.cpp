@@ -70,7 +70,7 @@ void check_product(const GemmShape& s, const Kernels& kernels, Guard guard,
 
 TEST_CASE("products read and write nothing beside their operands") {
   std::vector<const Kernels*> sets = all_kernels();
-  if (const auto* lower = kernels_for(Isa::avx512_bf16)) sets.push_back(lower);
+  if (const auto* lower = kernels_for(Isa::avx512, ProductMode::bf16)) sets.push_back(lower);
   for (const Kernels* kernels : sets) {
     for (const Index m : {1, 3, 4, 13, 17, 50}) {
       for (const Index n : {1, 7, 16, 17, 33, 65}) {

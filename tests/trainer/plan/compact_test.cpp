@@ -196,9 +196,7 @@ std::vector<std::byte> read_by_products() {
   return b.bytes();
 }
 
-bool has_rounding_products() {
-  return math::rounds_products(math::kernels(Precision::bfloat16).isa);
-}
+bool has_rounding_products() { return math::rounds_products(math::kernels(Precision::bfloat16)); }
 
 }  // namespace
 
