@@ -12,10 +12,7 @@ using Index = std::int64_t;
 Index rows_of_window(const ConvShape& s) { return s.reach(1) + 1; }
 
 // What the product does to its results.
-Activation epilogue_of(InnerActivation inner) {
-  if (inner == InnerActivation::relu) return Activation::relu;
-  return inner == InnerActivation::relu6 ? Activation::relu6 : Activation::none;
-}
+Activation epilogue_of(Activation inner) { return is_epilogue(inner) ? inner : Activation::none; }
 
 // The pointwise convolution of an image.
 ConvDesc pointwise_of(const PointwiseDepthwiseDesc& desc) {
@@ -145,9 +142,9 @@ void ExpandedBands<T>::expand(GemmCall<T> call, const PointwiseDepthwiseArgs<T>&
   const KernelSet<T>& set = kernel_set<T>(*kernels_);
   set.gemm->run(call, scratch);
   for (Index c = 0; c < channels; ++c, z += plane) {
-    if (desc_.inner == InnerActivation::swish) {
+    if (desc_.inner == Activation::swish) {
       set.vector->swish(z, z, static_cast<T>(desc_.alpha), call.n);
-    } else if (desc_.inner == InnerActivation::hard_swish) {
+    } else if (desc_.inner == Activation::hard_swish) {
       set.vector->hard_swish(z, z, call.n);
     }
   }

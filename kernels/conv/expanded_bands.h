@@ -15,20 +15,12 @@ namespace ondine::math {
 template <class T>
 class DepthwiseConv;
 
-enum class InnerActivation : std::uint8_t {
-  none,
-  relu,
-  relu6,       // min(max(z, 0), 6)
-  hard_swish,  // z min(1, max(0, z / 6 + 1/2))
-  swish        // z / (1 + e^(-alpha z))
-};
-
 struct PointwiseDepthwiseDesc {
-  ConvShape shape;                                // of the depthwise convolution
-  std::int64_t in_channels = 1;                   // of the pointwise one
-  InnerActivation inner = InnerActivation::none;  // between the two
-  double alpha = 1;                               // of swish
-  Activation activation = Activation::none;       // of y
+  ConvShape shape;                           // of the depthwise convolution
+  std::int64_t in_channels = 1;              // of the pointwise one
+  Activation inner = Activation::none;       // between the two; no bounds
+  double alpha = 1;                          // of swish
+  Activation activation = Activation::none;  // of y
   // They hold bfloat16: the factors of the product where it rounds them anyway.
   bool x_rounded = false;
   bool pointwise_rounded = false;

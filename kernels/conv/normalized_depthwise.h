@@ -31,7 +31,7 @@ struct NormalizedDepthwiseDesc {
   double low = 0;
   double high = 0;
   bool rounded = false;  // x is bfloat16, given as if it were of T, which is float
-  NormActivation activation = NormActivation::bounds;
+  Activation activation = Activation::bounds;
   double alpha = 1;
 };
 

@@ -38,7 +38,7 @@ class NormalizedPlanes final : public NormalizedDepthwiseImplementation<T> {
       channels_ = std::min(together, s.groups);
       images_ = std::clamp<Index>(block_bytes / (bytes * channels_), 1, s.batch);
     }
-    const bool smooth = desc.activation != NormActivation::bounds;
+    const bool smooth = desc.activation != Activation::bounds;
     slopes_ = images_ * channels_ * in_;
     z_bytes_ = bytes_of<T>(smooth ? 2 * slopes_ : slopes_);
     dw_bytes_ = bytes_of<T>(channels_ * taps_);
@@ -97,7 +97,7 @@ class NormalizedPlanes final : public NormalizedDepthwiseImplementation<T> {
   }
   // With the bounds of what counts.
   NormRow<T> counting(NormRow<T> row) const {
-    if (desc_.activation == NormActivation::bounds) row.low = static_cast<T>(desc_.low);
+    if (desc_.activation == Activation::bounds) row.low = static_cast<T>(desc_.low);
     return row;
   }
 

@@ -90,7 +90,7 @@ class Rows3x3 final : public NormalizedDepthwiseImplementation<T> {
 bool supports_rows_3x3(const NormalizedDepthwiseDesc& desc, const Kernels&) {
   const ConvShape& s = desc.shape;
   const bool strides = s.stride[1] == s.stride[2] && (s.stride[1] == 1 || s.stride[1] == 2);
-  return desc.activation == NormActivation::bounds && is_depthwise(s) && is_planar(s) &&
+  return desc.activation == Activation::bounds && is_depthwise(s) && is_planar(s) &&
          s.kernel == SpatialDims{1, 3, 3} && strides && s.dilation == SpatialDims{1, 1, 1} &&
          s.pad == SpatialDims{0, 1, 1} && s.in[2] >= least_width;
 }

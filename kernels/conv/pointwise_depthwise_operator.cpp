@@ -9,40 +9,6 @@
 namespace ondine::kernels::ops {
 namespace {
 
-struct Inner {
-  math::InnerActivation activation;
-  float alpha;
-};
-
-Inner inner_activation(const NodeView& node) {
-  using enum math::InnerActivation;
-  const std::string name = node.attr_string("inner_activation", "");
-  const float alpha = node.attr_float("inner_alpha", 1.0F);
-  if (name.empty()) return {none, alpha};
-  if (name == "Relu") return {relu, alpha};
-  if (name == "Relu6") return {relu6, alpha};
-  if (name == "HardSwish") return {hard_swish, alpha};
-  if (name == "Swish") return {swish, alpha};
-  fail(ErrorCode::mismatch, "unknown activation ", quoted(name));
-}
-
-Val with_inner_activation(ExpandContext& context, const Val& z) {
-  const Inner inner = inner_activation(context);
-  switch (inner.activation) {
-    case math::InnerActivation::relu:
-      return activated(context, z, math::Activation::relu);
-    case math::InnerActivation::relu6:
-      return activated(context, z, math::Activation::relu6);
-    case math::InnerActivation::hard_swish:
-      return unary("HardSwish", z);
-    case math::InnerActivation::swish:
-      return context.builder().node("Swish", {z}, {{"alpha", inner.alpha}});
-    case math::InnerActivation::none:
-      break;
-  }
-  return z;
-}
-
 bool is_other_than_one(Dim dim) { return dim.known() && dim.size() != 1; }
 
 }  // namespace
@@ -88,9 +54,8 @@ math::PointwiseDepthwiseDesc pointwise_depthwise_desc(const BindContext& context
     desc.in_channels = weights[1];
   }
   desc.shape = conv_shape(context, z, context.shape(depthwise_in), y);
-  const Inner inner = inner_activation(context);
-  desc.inner = inner.activation;
-  desc.alpha = static_cast<double>(inner.alpha);
+  desc.inner = named_activation(context, "inner_activation");
+  desc.alpha = static_cast<double>(context.attr_float("inner_alpha", 1.0F));
   return desc;
 }
 
@@ -99,7 +64,8 @@ Val expand_pointwise_depthwise(ExpandContext& context) {
   Val z = context.x(x_in);
   if (context.node().inputs[pointwise_in] != graph::no_value) {
     z = b.node("Conv", {z, context.x(pointwise_in), context.x(inner_bias_in)});
-    z = with_inner_activation(context, z);
+    z = activated(context, z, named_activation(context, "inner_activation"),
+                  context.attr_float("inner_alpha", 1.0F));
   }
   return b.node("Conv", {z, context.x(depthwise_in), context.x(bias_in)},
                 convolution_attributes(context));

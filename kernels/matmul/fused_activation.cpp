@@ -7,20 +7,33 @@
 
 namespace ondine::kernels::ops {
 
-math::Activation fused_activation(const NodeView& node, std::string_view attribute) {
+math::Activation named_activation(const NodeView& node, std::string_view attribute) {
   const std::string name = node.attr_string(attribute, "");
+  if (name.empty()) return math::Activation::none;
   if (name == "Relu") return math::Activation::relu;
   if (name == "Relu6") return math::Activation::relu6;
-  if (!name.empty()) fail(ErrorCode::mismatch, "unknown activation ", quoted(name));
-  return math::Activation::none;
+  if (name == "HardSwish") return math::Activation::hard_swish;
+  if (name == "Swish") return math::Activation::swish;
+  fail(ErrorCode::mismatch, "unknown activation ", quoted(name));
 }
 
-Val activated(ExpandContext& context, const Val& y, math::Activation activation) {
+math::Activation fused_activation(const NodeView& node, std::string_view attribute) {
+  const math::Activation activation = named_activation(node, attribute);
+  if (math::is_epilogue(activation)) return activation;
+  fail(ErrorCode::mismatch, "unknown activation ", quoted(node.attr_string(attribute, "")));
+}
+
+Val activated(ExpandContext& context, const Val& y, math::Activation activation, float alpha) {
   switch (activation) {
     case math::Activation::relu:
       return unary("Relu", y);
     case math::Activation::relu6:
       return context.builder().node("Clip", {y, scalar_like(y, 0), scalar_like(y, 6)});
+    case math::Activation::hard_swish:
+      return unary("HardSwish", y);
+    case math::Activation::swish:
+      return context.builder().node("Swish", {y}, {{"alpha", alpha}});
+    case math::Activation::bounds:  // has no name
     case math::Activation::none:
       break;
   }

@@ -8,12 +8,14 @@
 
 namespace ondine::kernels::ops {
 
-// "Relu", "Relu6" (bounds 0 and 6), or no attribute: none.
+// "Relu", "Relu6" (bounds 0 and 6), "HardSwish", "Swish", or no attribute: none.
+math::Activation named_activation(const graph::NodeView& node, std::string_view attribute);
+// The same for products, which apply the first two alone.
 math::Activation fused_activation(const graph::NodeView& node,
                                   std::string_view attribute = "activation");
-// The nodes that compute the activation of y.
+// The nodes that compute the activation of y; alpha is of Swish.
 graph::Val activated(graph::ExpandContext& context, const graph::Val& y,
-                     math::Activation activation);
+                     math::Activation activation, float alpha = 1);
 
 // Expands into the operator named without the suffix "Activation", then the activation.
 std::vector<graph::Val> expand_fused_activation(graph::ExpandContext& context);

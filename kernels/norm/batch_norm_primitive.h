@@ -11,6 +11,7 @@
 #include <limits>
 
 #include "kernels/common/primitive.h"
+#include "kernels/simd/activation.h"
 
 namespace ondine::math {
 
@@ -28,13 +29,6 @@ enum class BatchNormPass : std::uint8_t {
   backward_constant_statistics,  // of inference
 };
 
-// Of a normalized value.
-enum class NormActivation : std::uint8_t {
-  bounds,      // min(max(v, low), high), which may be none
-  hard_swish,  // v min(1, max(0, v / 6 + 1/2))
-  swish,       // v / (1 + e^(-alpha v))
-};
-
 // Forward, with v = (x - mean[c]) / sqrt(variance[c] + epsilon) scale[c] + bias[c]:
 //   y = min(max(v + addend, low), high), NaN staying NaN.
 // Backward, with s = sum dy and p = sum dy xhat of each channel, where dy counts as 0 unless
@@ -47,7 +41,7 @@ struct BatchNormDesc {
   double epsilon = 1e-5;
   double low = -std::numeric_limits<double>::infinity();
   double high = std::numeric_limits<double>::infinity();
-  NormActivation activation = NormActivation::bounds;
+  Activation activation = Activation::bounds;  // or a swish
   double alpha = 1;
   bool masked = false;   // backward: the activation counts; needs the bias
   bool rounded = false;  // x is bfloat16, given as if it were of T, which is float

@@ -96,8 +96,8 @@ math::BatchNormDesc normalization_desc(const NodeView& node) {
   desc.epsilon = node.attr_float("epsilon", 1e-5F);
   desc.low = bounds.low;
   desc.high = bounds.high;
-  if (activation == "HardSwish") desc.activation = math::NormActivation::hard_swish;
-  if (activation == "Swish") desc.activation = math::NormActivation::swish;
+  if (activation == "HardSwish") desc.activation = math::Activation::hard_swish;
+  if (activation == "Swish") desc.activation = math::Activation::swish;
   desc.alpha = node.attr_float("alpha", 1.0F);
   return desc;
 }

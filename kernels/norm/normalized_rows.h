@@ -63,7 +63,7 @@ class NormalizedRows {
   }
   // y and the slope of the activation, which has no bounds; both may be null.
   void normalize_smooth(const NormRow<T>& row, T* y, T* slope, const X* x, Index n) const {
-    if (activation_ == NormActivation::swish) {
+    if (activation_ == Activation::swish) {
       batch_norm_.swish(row, alpha_, y, slope, x, n);
     } else {
       batch_norm_.hard_swish(row, y, slope, x, n);
@@ -112,7 +112,7 @@ class NormalizedRows {
       vector_.scale(dx + i, dv, row.a, m);
     });
   }
-  bool has_bounds() const { return activation_ == NormActivation::bounds; }
+  bool has_bounds() const { return activation_ == Activation::bounds; }
 
  private:
   // body(first, count, buffer) for elements that stay in a first cache from step to step.
@@ -129,7 +129,7 @@ class NormalizedRows {
 
   double epsilon_;
   T low_, high_;
-  NormActivation activation_;
+  Activation activation_;
   T alpha_;
   const VectorKernels<T>& vector_;
   const BatchNormKernels<T, X>& batch_norm_;

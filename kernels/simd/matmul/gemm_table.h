@@ -3,10 +3,9 @@
 
 #include <cstdint>
 
-namespace ondine::math {
+#include "kernels/simd/activation.h"
 
-// What a product or a convolution does to its results before they are stored.
-enum class Activation : std::uint8_t { none, relu, relu6 };  // relu6: min(max(x, 0), 6)
+namespace ondine::math {
 
 // Rows in memory that are wanted soon.
 struct RowsAhead {

@@ -19,7 +19,7 @@ template <class T>
 struct Case {
   // Depthwise, of `channels`; x has `in` channels and y has `out`.
   Case(const ConvShape& s, Index in, Index out)
-      : desc{.inner = {s, in, InnerActivation::relu6, 1, Activation::relu6}, .out_channels = out} {
+      : desc{.inner = {s, in, Activation::relu6, 1, Activation::relu6}, .out_channels = out} {
     Numbers numbers(static_cast<std::uint64_t>(s.in[1] + s.in[2] + s.groups));
     x = numbers.row<T>(s.batch * (in > 0 ? in : s.groups) * volume(s.in));
     pointwise = numbers.row<T>(s.groups * in);

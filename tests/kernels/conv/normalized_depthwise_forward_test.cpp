@@ -15,9 +15,9 @@ namespace {
 
 constexpr double low = -0.4, high = 0.9, epsilon = 0.1, alpha = 1.5;
 
-double activated(double v, NormActivation activation) {
-  if (activation == NormActivation::swish) return v / (1 + std::exp(-alpha * v));
-  if (activation == NormActivation::hard_swish) return v * std::clamp(v / 6 + 0.5, 0.0, 1.0);
+double activated(double v, Activation activation) {
+  if (activation == Activation::swish) return v / (1 + std::exp(-alpha * v));
+  if (activation == Activation::hard_swish) return v * std::clamp(v / 6 + 0.5, 0.0, 1.0);
   return std::clamp(v, low, high);
 }
 
@@ -36,7 +36,7 @@ std::vector<double> statistics(const std::vector<double>& v, Index channels, Ind
 // Operands, and y and the statistics of x and of y by their definition in double.
 template <class T>
 struct Case {
-  Case(const ConvShape& of, NormActivation with) : s(of), activation(with) {
+  Case(const ConvShape& of, Activation with) : s(of), activation(with) {
     Numbers numbers(static_cast<std::uint64_t>(s.in[2] + s.batch));
     x = numbers.row<T>(s.batch * s.groups * volume(s.in));
     for (T& value : x) value += T(1);
@@ -68,7 +68,7 @@ struct Case {
     desc.norm.epsilon = epsilon;
     desc.norm.activation = activation;
     desc.norm.alpha = alpha;
-    if (activation == NormActivation::bounds) desc.norm.low = low, desc.norm.high = high;
+    if (activation == Activation::bounds) desc.norm.low = low, desc.norm.high = high;
     const NormalizedDepthwiseConv<T> primitive(desc, pool.threads(), kernels);
     const Scratch scratch(primitive.workspace());
     std::vector<T> results(wanted.size());
@@ -95,7 +95,7 @@ struct Case {
   }
 
   ConvShape s;
-  NormActivation activation;
+  Activation activation;
   std::vector<T> x, w, scale, bias;
   std::vector<double> wanted;
 };
@@ -117,8 +117,8 @@ TEMPLATE_TEST_CASE("depthwise convolutions of normalized planes follow the defin
         shape2(2, 40, 40, 40, 7, 7, 5, 5, 1, 1, 2, 2),
         shape2(2, 17, 17, 17, 12, 12, 3, 3, 1, 2, 2, 2),
         shape2(2, 4, 4, 4, 9, 8, 2, 3, 3, 1, 0, 0)}) {
-    for (const NormActivation activation :
-         {NormActivation::bounds, NormActivation::hard_swish, NormActivation::swish}) {
+    for (const Activation activation :
+         {Activation::bounds, Activation::hard_swish, Activation::swish}) {
       CAPTURE(s.in[1], s.in[2], s.kernel[1], s.stride[1], static_cast<int>(activation));
       const Case<T> one(s, activation);
       check<T>(one.wanted, sizeof(T) == 4 ? 1e-5 : 1e-13,

@@ -17,7 +17,7 @@ constexpr double floor_of_z = -0.4, high = 0.9, epsilon = 0.1, alpha = 1.5;
 // Operands, and what the definition makes of them in double.
 template <class T>
 struct Case {
-  Case(const ConvShape& of, bool at_floor, NormActivation with = NormActivation::bounds)
+  Case(const ConvShape& of, bool at_floor, Activation with = Activation::bounds)
       : s(of), activation(with), low(at_floor ? floor_of_z : above_floor()) {
     Numbers numbers(static_cast<std::uint64_t>(s.in[2] + s.batch));
     x = numbers.row<T>(s.batch * s.groups * volume(s.in));
@@ -77,14 +77,14 @@ struct Case {
     return static_cast<double>(std::nextafter(static_cast<T>(floor_of_z), T(1)));
   }
   double value_at(double v) const {
-    if (activation == NormActivation::swish) return v / (1 + std::exp(-alpha * v));
-    if (activation == NormActivation::hard_swish) return v * std::clamp(v / 6 + 0.5, 0.0, 1.0);
+    if (activation == Activation::swish) return v / (1 + std::exp(-alpha * v));
+    if (activation == Activation::hard_swish) return v * std::clamp(v / 6 + 0.5, 0.0, 1.0);
     return v < low ? floor_of_z : std::min(v, high);
   }
   double slope_at(double v) const {
     const double sigmoid = 1 / (1 + std::exp(-alpha * v));
-    if (activation == NormActivation::swish) return sigmoid * (1 + alpha * v * (1 - sigmoid));
-    if (activation == NormActivation::hard_swish) return v <= -3 ? 0 : v >= 3 ? 1 : v / 3 + 0.5;
+    if (activation == Activation::swish) return sigmoid * (1 + alpha * v * (1 - sigmoid));
+    if (activation == Activation::hard_swish) return v <= -3 ? 0 : v >= 3 ? 1 : v / 3 + 0.5;
     return v < low || v > high ? 0 : 1;
   }
 
@@ -127,7 +127,7 @@ struct Case {
   }
 
   ConvShape s;
-  NormActivation activation;
+  Activation activation;
   double low;
   std::vector<T> x, dy, w, scale, bias, mean, variance;
   std::vector<double> dx, dscale, dbias, dw;
@@ -182,8 +182,8 @@ TEMPLATE_TEST_CASE("gradients of other windows and activations follow the defini
                              shape2(2, 5, 5, 5, 40, 41, 3, 3, 1, 1, 1, 1),
                              shape2(2, 17, 17, 17, 12, 12, 3, 3, 1, 2, 2, 2),
                              shape2(2, 4, 4, 4, 9, 8, 2, 3, 3, 1, 0, 0)}) {
-    for (const NormActivation activation :
-         {NormActivation::bounds, NormActivation::hard_swish, NormActivation::swish}) {
+    for (const Activation activation :
+         {Activation::bounds, Activation::hard_swish, Activation::swish}) {
       CAPTURE(s.in[1], s.in[2], s.kernel[1], s.stride[1], static_cast<int>(activation));
       const Case<T> one(s, false, activation);
       check<T>(one.wanted(), sizeof(T) == 4 ? 1e-5 : 1e-13,

@@ -14,17 +14,18 @@ namespace {
 
 constexpr double alpha = 1.5;
 
-double activated(double z, InnerActivation activation) {
+double activated(double z, Activation activation) {
   switch (activation) {
-    case InnerActivation::relu:
+    case Activation::relu:
       return std::max(z, 0.0);
-    case InnerActivation::relu6:
+    case Activation::relu6:
       return std::clamp(z, 0.0, 6.0);
-    case InnerActivation::hard_swish:
+    case Activation::hard_swish:
       return z * std::clamp(z / 6 + 0.5, 0.0, 1.0);
-    case InnerActivation::swish:
+    case Activation::swish:
       return z / (1 + std::exp(-alpha * z));
-    case InnerActivation::none:
+    case Activation::bounds:
+    case Activation::none:
       break;
   }
   return z;
@@ -33,7 +34,7 @@ double activated(double z, InnerActivation activation) {
 // Operands, and y by its definition in double.
 template <class T>
 struct Case {
-  Case(const ConvShape& s, Index in_channels, InnerActivation inner, Activation activation,
+  Case(const ConvShape& s, Index in_channels, Activation inner, Activation activation,
        bool with_bias, bool with_rounded_factors = false)
       : desc{s, in_channels, inner, alpha, activation}, biased(with_bias) {
     Numbers numbers(static_cast<std::uint64_t>(s.in[1] + s.in[2] + s.groups));
@@ -119,8 +120,8 @@ TEMPLATE_TEST_CASE("depthwise convolutions of pointwise results follow the defin
         planes(1, 7, 5, 4000, 3, 1, 1, 1, 1), planes(1, 2, 40, 1700, 3, 1, 1, 2, 0),
         planes(1, 20, 33, 200, 5, 1, 1, 2, 2), planes(1, 13, 30, 310, 3, 1, 2, 2, 2),
         planes(1, 16, 29, 250, 3, 1, 1, 0, 0), planes(1, 24, 40, 112, 2, 3, 1, 0, 0)}) {
-    const Case<T> plain(s, 3, InnerActivation::none, Activation::none, false);
-    const Case<T> biased(s, 9, InnerActivation::relu, Activation::relu6, true);
+    const Case<T> plain(s, 3, Activation::none, Activation::none, false);
+    const Case<T> biased(s, 9, Activation::relu, Activation::relu6, true);
     CAPTURE(s.in[1], s.in[2], s.kernel[1], s.stride[1]);
     for (const Case<T>* one : {&plain, &biased}) {
       check<T>(one->wanted, 4 * tolerance<T>,
@@ -131,8 +132,8 @@ TEMPLATE_TEST_CASE("depthwise convolutions of pointwise results follow the defin
 
 TEMPLATE_TEST_CASE("pointwise results are activated before they are convolved", "", float, double) {
   using T = TestType;
-  for (const auto inner : {InnerActivation::relu, InnerActivation::relu6,
-                           InnerActivation::hard_swish, InnerActivation::swish}) {
+  for (const auto inner :
+       {Activation::relu, Activation::relu6, Activation::hard_swish, Activation::swish}) {
     CAPTURE(static_cast<int>(inner));
     const Case<T> one(planes(2, 24, 30, 130, 3, 1, 1, 1, 1), 20, inner, Activation::relu, true);
     check<T>(one.wanted, 4 * tolerance<T>,
@@ -145,8 +146,8 @@ TEST_CASE("bands of rows have the bits of the plane as a whole") {
   ConvShape small = planes(1, 2, 12, 700, 3, 1, 1, 1, 1);
   small.out[1] = 11;  // as in the other plane, rows below the last are not its padding
   const ConvShape large = planes(1, 2, 60, 700, 3, 1, 1, 1, 1);
-  const Case<float> cut(large, 5, InnerActivation::relu, Activation::none, true);
-  Case<float> whole(small, 5, InnerActivation::relu, Activation::none, true);
+  const Case<float> cut(large, 5, Activation::relu, Activation::none, true);
+  Case<float> whole(small, 5, Activation::relu, Activation::none, true);
   whole.pointwise = cut.pointwise;
   whole.depthwise = cut.depthwise;
   whole.inner_bias = cut.inner_bias;
@@ -182,7 +183,7 @@ TEST_CASE("nothing is computed of no images, and other shapes are rejected") {
 TEST_CASE("where products round to bfloat16, nothing but their factors is rounded") {
   const Kernels* const kernels = kernels_for(Isa::avx512, ProductMode::bf16);
   if (kernels == nullptr) return;
-  const Case<float> one(planes(1, 24, 30, 60, 3, 1, 1, 1, 1), 32, InnerActivation::relu,
+  const Case<float> one(planes(1, 24, 30, 60, 3, 1, 1, 1, 1), 32, Activation::relu,
                         Activation::none, true, true);
   ThreadPool pool(1);
   CHECK(worst_error(one.run(pool, *kernels), one.wanted) < 4 * tolerance<float>);

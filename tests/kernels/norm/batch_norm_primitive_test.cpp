@@ -295,7 +295,7 @@ TEMPLATE_TEST_CASE("gradients through smooth activations follow the definition w
                            .pass = constant ? BatchNormPass::backward_constant_statistics
                                             : BatchNormPass::backward,
                            .epsilon = epsilon};
-        desc.activation = swish ? NormActivation::swish : NormActivation::hard_swish;
+        desc.activation = swish ? Activation::swish : Activation::hard_swish;
         desc.alpha = alpha;
         desc.masked = true;
         for (const int place : {0, 1, 2}) {  // of dx: its own, that of dy, that of x

@@ -68,9 +68,9 @@ TEST_CASE("batch normalization of an x in bfloat16 has the bits of the widened x
          {BatchNormPass::inference, BatchNormPass::training, BatchNormPass::backward,
           BatchNormPass::backward_constant_statistics}) {
       for (const bool bounded : {false, true}) {
-        for (const NormActivation activation :
-             {NormActivation::bounds, NormActivation::hard_swish, NormActivation::swish}) {
-          if (!bounded && activation != NormActivation::bounds) continue;
+        for (const Activation activation :
+             {Activation::bounds, Activation::hard_swish, Activation::swish}) {
+          if (!bounded && activation != Activation::bounds) continue;
           CAPTURE(static_cast<int>(pass), bounded, static_cast<int>(activation));
           check_same([&](bool rounded, ThreadPool& pool, const Kernels& kernels) {
             BatchNormDesc desc{.shape = s, .pass = pass, .masked = bounded, .rounded = rounded};
@@ -173,7 +173,7 @@ TEST_CASE("depthwise gradients of a normalized x in bfloat16 have the bits of th
     const Floats w = numbers.row<float>(channels * 9), scale = numbers.row<float>(channels);
     const Floats bias = numbers.row<float>(channels), mean = numbers.row<float>(channels);
     const Floats variance(scale.size(), 0.5F);
-    for (const NormActivation activation : {NormActivation::bounds, NormActivation::swish})
+    for (const Activation activation : {Activation::bounds, Activation::swish})
       check_same([&](bool rounded, ThreadPool& pool, const Kernels& kernels) {
         const NormalizedDepthwiseGrad<float> gradient({.shape = shape,
                                                        .floor = 0,
