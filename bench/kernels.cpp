@@ -9,7 +9,7 @@
 
 #include "bench/numbers.h"
 #include "bench/run/peak.h"
-#include "kernels/conv/conv_primitive.h"
+#include "kernels/conv/primitives/conv_primitive.h"
 #include "kernels/elementwise/vector.h"
 #include "kernels/norm/batch_norm_primitive.h"
 #include "kernels/norm/softmax_primitive.h"

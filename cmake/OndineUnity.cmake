@@ -5,7 +5,7 @@ option(ONDINE_UNITY "Compile the sources of a folder together" ON)
 set(ONDINE_UNIT_SOURCES 10 CACHE STRING "Most sources of a unit")
 mark_as_advanced(ONDINE_UNIT_SOURCES)
 
-# Each pass of these folders has the same names.
+# Passes below this folder have the same names.
 set(ONDINE_ALONE graph/passes)
 
 # ondine_unity(target): sources with options of their own stay alone (CMake sees to that).
@@ -18,7 +18,7 @@ function(ondine_unity target)
   foreach(_source IN LISTS _sources)
     cmake_path(GET _source PARENT_PATH _folder)
     cmake_path(RELATIVE_PATH _folder BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE _group)
-    if(_group IN_LIST ONDINE_ALONE)
+    if(_group MATCHES "^${ONDINE_ALONE}")
       continue()
     endif()
     string(MAKE_C_IDENTIFIER "${_group}" _group)

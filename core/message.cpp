@@ -3,7 +3,7 @@
 #include <array>
 #include <charconv>
 
-#include "core/printable.h"
+#include "core/text/printable.h"
 
 namespace ondine {
 

@@ -6,8 +6,8 @@
 #include "core/out_of_memory.h"
 #include "graph/record/record.h"
 #include "trainer/fit/data_facts.h"
-#include "trainer/fit/prediction.h"
-#include "trainer/model_impl.h"
+#include "trainer/fit/score/prediction.h"
+#include "trainer/model/model_impl.h"
 
 namespace ondine {
 namespace {

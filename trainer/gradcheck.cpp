@@ -5,13 +5,13 @@
 
 #include "core/message.h"
 #include "core/out_of_memory.h"
-#include "core/random.h"
+#include "core/random/random.h"
 #include "graph/training/derivative_model.h"
-#include "graph/training/prepare/parameters.h"
+#include "graph/training/prepare/parameters/parameters.h"
 #include "proto/export.h"
 #include "proto/import.h"
 #include "trainer/directional_check.h"
-#include "trainer/operator_sets.h"
+#include "trainer/model/operator_sets.h"
 
 namespace ondine {
 namespace {

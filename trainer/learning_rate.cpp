@@ -9,7 +9,7 @@
 #include "core/to_doubles.h"
 #include "graph/contract/opsets.h"
 #include "graph/record/training_entries.h"
-#include "trainer/model_impl.h"
+#include "trainer/model/model_impl.h"
 
 namespace ondine {
 namespace {

@@ -14,9 +14,9 @@
 #include "graph/training/preprocess/table.h"
 #include "proto/export.h"
 #include "proto/import.h"
-#include "trainer/assemble.h"
-#include "trainer/load_checked.h"
-#include "trainer/model_impl.h"
+#include "trainer/model/assemble.h"
+#include "trainer/model/load_checked.h"
+#include "trainer/model/model_impl.h"
 #include "trainer/prepare.h"
 #include "trainer/text/packing_check.h"
 

@@ -5,7 +5,7 @@
 #include <span>
 
 #include "core/message.h"
-#include "core/random.h"
+#include "core/random/random.h"
 #include "core/secure/entropy.h"
 
 #if __has_include(<unistd.h>)

@@ -11,7 +11,7 @@
 
 #include "core/budget.h"
 #include "core/parallel.h"
-#include "core/random.h"
+#include "core/random/random.h"
 #include "graph/contract/node_view.h"
 #include "graph/contract/op_def.h"
 

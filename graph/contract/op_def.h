@@ -62,8 +62,8 @@ enum class RoundedResult : std::uint8_t {
 };
 
 // Where the kernel takes bfloat16 in place of the float32 of its graph. With Precision::bfloat16
-// the planner stores values so (trainer/plan/roundable.h, compact.h): it changes the dtype of
-// inputs and outputs that these members permit. The kernel computes in float32.
+// the planner stores values so (trainer/plan/rewrite/roundable.h, compact.h): it changes the dtype
+// of inputs and outputs that these members permit. The kernel computes in float32.
 struct RoundedStorage {
   // Inputs that the kernel can read as bfloat16, each independently of the others, as a mask.
   std::uint32_t reads = 0;
@@ -109,7 +109,7 @@ struct OpDef {
   RoundedStorage rounded = {};
   // Where not null, the operator that output 1, if a node has it, repeats, bit by bit: of input 1,
   // with the attributes of the node. The planner asks for it in place of a node of that operator
-  // (trainer/plan/join_repeats.h).
+  // (trainer/plan/rewrite/join_repeats.h).
   const OpDef* repeats = nullptr;
 };
 

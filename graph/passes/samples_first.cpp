@@ -6,8 +6,8 @@
 #include <optional>
 
 #include "graph/contract/infer.h"
-#include "graph/passes/attention_heads.h"
 #include "graph/passes/fuse.h"
+#include "graph/passes/recognize/attention_heads.h"
 
 namespace ondine::graph {
 namespace {

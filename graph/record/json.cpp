@@ -2,9 +2,9 @@
 #include <cmath>
 #include <limits>
 
-#include "core/base64.h"
 #include "core/message.h"
-#include "core/utf8.h"
+#include "core/text/base64.h"
+#include "core/text/utf8.h"
 #include "graph/record/json_reader.h"
 #include "graph/record/json_value.h"
 #include "graph/record/names.h"

@@ -10,8 +10,8 @@
 
 #include <ondine/dataset.h>
 
-#include "core/base64.h"
 #include "core/message.h"
+#include "core/text/base64.h"
 #include "graph/record/json_value.h"
 
 namespace ondine::graph {

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/message.h"
-#include "core/printable.h"
+#include "core/text/printable.h"
 
 namespace ondine::graph {
 namespace {

@@ -2,8 +2,8 @@
 #include <charconv>
 #include <sstream>
 
-#include "core/base64.h"
 #include "core/message.h"
+#include "core/text/base64.h"
 #include "graph/record/meaning.h"
 #include "graph/record/record.h"
 

@@ -14,7 +14,7 @@
 #include "graph/training/gradient_names.h"
 #include "graph/training/nodes_within.h"
 #include "graph/training/prepare/names.h"
-#include "graph/training/prepare/parameters.h"
+#include "graph/training/prepare/parameters/parameters.h"
 #include "graph/training/prepare/writer.h"
 #include "graph/training/sum_loss.h"
 

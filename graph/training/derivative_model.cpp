@@ -6,7 +6,7 @@
 #include "graph/training/combine.h"
 #include "graph/training/gradient_names.h"
 #include "graph/training/needed.h"
-#include "graph/training/prepare/parameters.h"
+#include "graph/training/prepare/parameters/parameters.h"
 #include "graph/training/prepare/writer.h"
 
 namespace ondine::graph {

@@ -7,7 +7,7 @@
 #include "graph/training/combine.h"
 #include "graph/training/gradient_names.h"
 #include "graph/training/prepare/names.h"
-#include "graph/training/prepare/parameters.h"
+#include "graph/training/prepare/parameters/parameters.h"
 #include "graph/training/prepare/writer.h"
 
 namespace ondine::graph {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <set>
 
-#include "graph/training/prepare/initializers.h"
 #include "graph/training/prepare/names.h"
+#include "graph/training/prepare/parameters/initializers.h"
 #include "graph/training/prepare/uses.h"
 
 namespace ondine::graph {

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::int64_t first_opset = 15;  // with CastLike
 
-bool is_normalization(const NodeDef& node) { return is_standard(node, "BatchNormalization"); }
+bool is_batch_normalization(const NodeDef& node) { return is_standard(node, "BatchNormalization"); }
 
 template <class T>
 T value_of(const NodeDef& node, std::string_view name, T otherwise) {
@@ -24,9 +24,13 @@ T value_of(const NodeDef& node, std::string_view name, T otherwise) {
   return value == nullptr ? otherwise : *value;
 }
 
-bool trains(const NodeDef& node) { return value_of<std::int64_t>(node, "training_mode", 0) != 0; }
+bool is_in_training_mode(const NodeDef& node) {
+  return value_of<std::int64_t>(node, "training_mode", 0) != 0;
+}
 
-bool computes_statistics(const NodeDef& node) { return is_normalization(node) && trains(node); }
+bool computes_statistics(const NodeDef& node) {
+  return is_batch_normalization(node) && is_in_training_mode(node);
+}
 
 std::int64_t opset_of(const ModelDef& model) {
   const auto found = std::find_if(model.opsets.begin(), model.opsets.end(),
@@ -118,7 +122,7 @@ void synchronize_statistics(ModelDef& model) {
   Synchronizer synchronizer(model.graph, names, opset);
   bool found = false;
   for (NodeDef& node : nodes) {
-    if (is_normalization(node) && opset < first_opset) {
+    if (is_batch_normalization(node) && opset < first_opset) {
       fail(ErrorCode::unsupported, describe(node), " of ai.onnx ", opset,
            ": --sync-batch-stats needs ai.onnx ", first_opset);
     }

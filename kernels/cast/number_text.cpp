@@ -5,8 +5,8 @@
 #include <cmath>
 #include <limits>
 
-#include "core/letters.h"
 #include "core/message.h"
+#include "core/text/letters.h"
 #include "kernels/common/convert_rows.h"
 
 namespace ondine::kernels {

@@ -3,7 +3,7 @@
 #include "kernels/common/op.h"
 #include "kernels/contrib/contrib.h"
 #include "kernels/contrib/fused_activation.h"
-#include "kernels/conv/conv_operator.h"
+#include "kernels/conv/operators/conv_operator.h"
 
 namespace ondine::kernels::ops {
 namespace {

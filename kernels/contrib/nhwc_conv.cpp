@@ -5,7 +5,7 @@
 #include "kernels/common/infer_checks.h"
 #include "kernels/common/op.h"
 #include "kernels/contrib/contrib.h"
-#include "kernels/conv/conv_shape.h"
+#include "kernels/conv/operators/conv_shape.h"
 
 namespace ondine::kernels::ops {
 namespace {

@@ -1,12 +1,12 @@
 // batch_mean.cpp — BatchMean (ai.ondine): (x, after) -> y, done. y is the mean of x over the parts
 // of a batch, weighed by their rows, which other processes compute at the same time
-// (core/row_scope.h); `after` and `done` are numbers without a meaning that put such nodes in the
-// same order everywhere. With losses that are means over the parts, dx is the mean of dy, and
-// `dafter` follows from `ddone`, so that derivatives have the reverse order.
+// (core/random/row_scope.h); `after` and `done` are numbers without a meaning that put such nodes
+// in the same order everywhere. With losses that are means over the parts, dx is the mean of dy,
+// and `dafter` follows from `ddone`, so that derivatives have the reverse order.
 #include <algorithm>
 #include <array>
 
-#include "core/row_scope.h"
+#include "core/random/row_scope.h"
 #include "kernels/common/op.h"
 
 namespace ondine::kernels::ops {

@@ -2,7 +2,7 @@
 
 #include <bit>
 
-#include "core/row_scope.h"
+#include "core/random/row_scope.h"
 
 namespace ondine::kernels {
 

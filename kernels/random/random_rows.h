@@ -1,14 +1,14 @@
 // Random operators: RandomNormal, RandomUniform, their *Like forms, Bernoulli, Multinomial and
 // Dropout. Numbers are counter-based: they depend on the seed, the step, the node and the element
-// only, never on threads. The elements of a part of a batch (core/row_scope.h) count from where its
-// rows begin in the whole batch. This header: seeds, and loops over random bits.
+// only, never on threads. The elements of a part of a batch (core/random/row_scope.h) count from
+// where its rows begin in the whole batch. This header: seeds, and loops over random bits.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 #include <optional>
 
-#include "core/random_blocks.h"
+#include "core/random/random_blocks.h"
 #include "graph/contract/kernel.h"
 #include "graph/contract/node_view.h"
 

@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "core/stop.h"
-#include "core/utf8.h"
+#include "core/text/utf8.h"
 #include "kernels/common/kernel_output.h"
 #include "kernels/common/op.h"
 #include "kernels/text/unicode.h"

@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "core/random.h"
+#include "core/random/random.h"
 #include "graph/contract/ops.h"
 
 namespace ondine::test {

@@ -15,7 +15,7 @@
 #include "graph/contract/signature.h"
 #include "tests/support/cases.h"
 #include "tests/support/paths.h"
-#include "trainer/assemble.h"
+#include "trainer/model/assemble.h"
 
 using namespace ondine;         // NOLINT
 using namespace ondine::graph;  // NOLINT

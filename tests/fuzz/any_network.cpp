@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/random.h"
+#include "core/random/random.h"
 #include "tests/support/models.h"
 
 namespace ondine::test {

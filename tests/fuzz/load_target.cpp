@@ -6,7 +6,7 @@
 #include "graph/check/operator_set.h"
 #include "proto/import_operator_set.h"
 #include "tests/fuzz/try_model.h"
-#include "trainer/assemble.h"
+#include "trainer/model/assemble.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace ondine;

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "core/random.h"
+#include "core/random/random.h"
 #include "proto/export.h"
 #include "proto/import.h"
 #include "tests/fuzz/any_network.h"

@@ -9,7 +9,7 @@
 
 #include <ondine/text.h>
 
-#include "core/utf8.h"
+#include "core/text/utf8.h"
 #include "tests/fuzz/try_model.h"
 
 namespace {

@@ -3,7 +3,7 @@
 
 #include <ondine/error.h>
 
-#include "core/random.h"
+#include "core/random/random.h"
 #include "proto/export.h"
 #include "proto/import.h"
 #include "proto/value.h"

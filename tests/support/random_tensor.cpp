@@ -1,6 +1,6 @@
 #include "tests/support/random_tensor.h"
 
-#include "core/random.h"
+#include "core/random/random.h"
 
 namespace ondine::test {
 

@@ -3,7 +3,7 @@
 #include <ondine/build.h>
 
 #include "tests/support/random_tensor.h"
-#include "tests/system/cli_run.h"
+#include "tests/system/run/cli_run.h"
 
 using namespace ondine;  // NOLINT
 using cli_test::Workshop;

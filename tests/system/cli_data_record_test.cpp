@@ -9,7 +9,7 @@
 
 #include "tests/support/models.h"
 #include "tests/support/tensors.h"
-#include "tests/system/cli_run.h"
+#include "tests/system/run/cli_run.h"
 
 using cli_test::Workshop;
 using namespace ondine;

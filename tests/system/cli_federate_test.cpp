@@ -1,7 +1,7 @@
 // The command `federate` where there is no SuperLink; tests/federated has one.
 #include <catch2/catch.hpp>
 
-#include "tests/system/cli_run.h"
+#include "tests/system/run/cli_run.h"
 
 using Catch::Contains;
 using cli_test::Result;

@@ -1,7 +1,7 @@
 // The commands finetune and new.
 #include <catch2/catch.hpp>
 
-#include "tests/system/cli_run.h"
+#include "tests/system/run/cli_run.h"
 #include "tests/trainer/finetune/sample_data.h"
 
 using namespace ondine::test;

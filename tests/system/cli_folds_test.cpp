@@ -5,7 +5,7 @@
 #include <ondine/data_record.h>
 #include <ondine/model.h>
 
-#include "tests/system/cli_run.h"
+#include "tests/system/run/cli_run.h"
 
 using Catch::Contains;
 using cli_test::Workshop;

@@ -3,7 +3,7 @@
 
 #include <ondine/build.h>
 
-#include "tests/system/cli_run.h"
+#include "tests/system/run/cli_run.h"
 #include "tests/trainer/text/pieces/piece_file.h"
 
 using namespace ondine;

@@ -7,7 +7,7 @@
 #include <ondine/model.h>
 
 #include "core/float_formats.h"
-#include "tests/system/cli_run.h"
+#include "tests/system/run/cli_run.h"
 
 using cli_test::Workshop;
 using namespace ondine;

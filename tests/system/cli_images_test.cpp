@@ -7,7 +7,7 @@
 
 #include "tests/support/bitmap.h"
 #include "tests/support/random_tensor.h"
-#include "tests/system/cli_run.h"
+#include "tests/system/run/cli_run.h"
 
 using namespace ondine;
 using namespace ondine::test;

@@ -3,7 +3,7 @@
 #include <filesystem>
 
 #include "tests/support/hugging_face_folder.h"
-#include "tests/system/cli_run.h"
+#include "tests/system/run/cli_run.h"
 
 using namespace cli_test;
 using ondine::test::HuggingFaceFolder;

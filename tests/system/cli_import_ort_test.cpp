@@ -5,7 +5,7 @@
 #include "proto/import.h"
 #include "tests/support/models.h"
 #include "tests/support/paths.h"
-#include "tests/system/cli_run.h"
+#include "tests/system/run/cli_run.h"
 
 using namespace cli_test;
 

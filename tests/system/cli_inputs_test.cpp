@@ -7,7 +7,7 @@
 
 #include "tests/proto/wire.h"
 #include "tests/support/models.h"
-#include "tests/system/cli_run.h"
+#include "tests/system/run/cli_run.h"
 
 using cli_test::Result;
 using cli_test::Workshop;

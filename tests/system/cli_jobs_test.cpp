@@ -1,7 +1,7 @@
 // Job files, suggestions, completion, manual pages and the report of an evaluation.
 #include <catch2/catch.hpp>
 
-#include "tests/system/cli_run.h"
+#include "tests/system/run/cli_run.h"
 
 using Catch::Contains;
 using cli_test::Result;

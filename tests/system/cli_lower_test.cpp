@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 
-#include "tests/system/cli_run.h"
+#include "tests/system/run/cli_run.h"
 
 using namespace cli_test;
 

@@ -5,7 +5,7 @@
 #include <ondine/data.h>
 
 #include "tests/support/bitmap.h"
-#include "tests/system/cli_run.h"
+#include "tests/system/run/cli_run.h"
 
 using cli_test::Workshop;
 using namespace ondine;

@@ -5,7 +5,7 @@
 #include <ondine/build.h>
 #include <ondine/data.h>
 
-#include "tests/system/cli_run.h"
+#include "tests/system/run/cli_run.h"
 
 using namespace ondine;
 using Catch::Contains;

@@ -9,7 +9,7 @@
 #include "tests/proto/operator_sets.h"
 #include "tests/support/models.h"
 #include "tests/support/paths.h"
-#include "tests/system/cli_run.h"
+#include "tests/system/run/cli_run.h"
 
 using cli_test::Result;
 using cli_test::Workshop;

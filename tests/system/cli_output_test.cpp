@@ -13,7 +13,7 @@
 #include "tests/support/bits.h"
 #include "tests/support/models.h"
 #include "tests/support/paths.h"
-#include "tests/system/cli_run.h"
+#include "tests/system/run/cli_run.h"
 
 using Catch::Contains;
 using Catch::StartsWith;

@@ -3,7 +3,7 @@
 
 #include <ondine/data.h>
 
-#include "tests/system/cli_run.h"
+#include "tests/system/run/cli_run.h"
 
 using Catch::Contains;
 using cli_test::Workshop;

@@ -4,7 +4,7 @@
 #include <ondine/build.h>
 
 #include "tests/support/random_tensor.h"
-#include "tests/system/cli_run.h"
+#include "tests/system/run/cli_run.h"
 
 using namespace cli_test;
 using namespace ondine;

@@ -5,7 +5,7 @@
 #include <csignal>
 #include <filesystem>
 
-#include "tests/system/cli_run.h"
+#include "tests/system/run/cli_run.h"
 
 using Catch::Contains;
 using Catch::StartsWith;

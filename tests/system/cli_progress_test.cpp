@@ -9,7 +9,7 @@
 #include <ondine/data.h>
 
 #include "tests/support/paths.h"
-#include "tests/system/cli_run.h"
+#include "tests/system/run/cli_run.h"
 
 using Catch::Contains;
 using cli_test::Workshop;

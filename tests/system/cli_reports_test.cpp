@@ -8,7 +8,7 @@
 
 #include "tests/proto/operator_sets.h"
 #include "tests/support/models.h"
-#include "tests/system/cli_run.h"
+#include "tests/system/run/cli_run.h"
 
 using Catch::Contains;
 using Catch::StartsWith;

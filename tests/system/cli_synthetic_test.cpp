@@ -9,7 +9,7 @@
 #include "proto/import.h"
 #include "tests/support/bitmap.h"
 #include "tests/support/models.h"
-#include "tests/system/cli_run.h"
+#include "tests/system/run/cli_run.h"
 #include "tests/system/verify/verify_cases.h"
 
 using Catch::Contains;

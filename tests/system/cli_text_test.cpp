@@ -8,7 +8,7 @@
 #include <ondine/build.h>
 
 #include "tests/support/random_tensor.h"
-#include "tests/system/cli_run.h"
+#include "tests/system/run/cli_run.h"
 #include "tests/trainer/text/pieces/piece_file.h"
 
 using namespace ondine;

@@ -7,7 +7,7 @@
 #include <ondine/data.h>
 
 #include "tests/support/models.h"
-#include "tests/system/cli_run.h"
+#include "tests/system/run/cli_run.h"
 
 using Catch::Contains;
 using Catch::EndsWith;

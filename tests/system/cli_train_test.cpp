@@ -4,7 +4,7 @@
 #include <ondine/build.h>
 #include <ondine/data.h>
 
-#include "tests/system/cli_run.h"
+#include "tests/system/run/cli_run.h"
 
 using cli_test::Result;
 using cli_test::Workshop;

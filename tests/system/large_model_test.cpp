@@ -8,7 +8,7 @@
 #include <ondine/model.h>
 
 #include "tests/support/temporary_folder.h"
-#include "tests/system/cli_run.h"
+#include "tests/system/run/cli_run.h"
 
 using cli_test::Workshop;
 using namespace ondine;

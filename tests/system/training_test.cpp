@@ -8,7 +8,7 @@
 #include "tests/support/models.h"
 #include "tests/support/op_harness.h"
 #include "tests/support/tensors.h"
-#include "tests/system/model_writer.h"
+#include "tests/system/run/model_writer.h"
 
 using namespace ondine;         // NOLINT
 using namespace ondine::test;   // NOLINT

@@ -8,7 +8,7 @@
 #include "graph/contract/op_def.h"
 #include "tests/support/models.h"
 #include "tests/support/op_harness.h"
-#include "trainer/assemble.h"
+#include "trainer/model/assemble.h"
 #include "trainer/plan/plan.h"
 
 using namespace ondine;         // NOLINT

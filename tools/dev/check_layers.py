@@ -66,7 +66,7 @@ def operator_names():
 
 def planner_findings():
     operators = operator_names()
-    for path in sorted((ROOT / PLANNER).glob("*.[ch]*")):
+    for path in sorted((ROOT / PLANNER).rglob("*.[ch]*")):
         name = path.relative_to(ROOT).as_posix()
         for number, line in enumerate(path.read_text().splitlines(), 1):
             named = [text for text in LITERAL.findall(line) if text in operators or "ai.on" in text]

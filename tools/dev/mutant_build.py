@@ -11,7 +11,7 @@ import mutant_sites
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 MAX_MUTANTS = 1 << 16
 SWITCH_FILE = "core/mutant_switch.cpp"
-NEIGHBOUR = "core/random.cpp"  # whose flags it gets
+NEIGHBOUR = "core/random/random.cpp"  # whose flags it gets
 PROGRAMS = ["bin/ondine", "bin/golden", "bin/readme_example_1", "bin/readme_example_2"]
 # A byte of the file ONDINE_MUTANTS_REACHED says whether a mutant's line was reached.
 SWITCH = f"""#include <fcntl.h>

@@ -9,7 +9,7 @@
 #include "graph/training/adapters/beside.h"
 #include "trainer/adapters/peft.h"
 #include "trainer/adapters/peft_folder.h"
-#include "trainer/model_impl.h"
+#include "trainer/model/model_impl.h"
 #include "trainer/prepare.h"
 
 namespace ondine {

@@ -13,7 +13,7 @@
 #include "core/stop.h"
 #include "core/to_doubles.h"
 #include "trainer/budget/parameter_places.h"
-#include "trainer/model_impl.h"
+#include "trainer/model/model_impl.h"
 
 namespace ondine {
 namespace {

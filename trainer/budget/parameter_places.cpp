@@ -2,13 +2,13 @@
 
 #include <optional>
 
-#include "trainer/assemble.h"
-#include "trainer/feeds.h"
-#include "trainer/input_types.h"
 #include "trainer/layers/parameters.h"
 #include "trainer/layers/saturating.h"
-#include "trainer/model_impl.h"
-#include "trainer/plan/specialize.h"
+#include "trainer/model/assemble.h"
+#include "trainer/model/feeds.h"
+#include "trainer/model/input_types.h"
+#include "trainer/model/model_impl.h"
+#include "trainer/plan/rewrite/specialize.h"
 
 namespace ondine::budget {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <ondine/communicator.h>
 
-#include "core/row_scope.h"
+#include "core/random/row_scope.h"
 #include "trainer/cluster/agreement.h"
 
 namespace ondine::cluster {

@@ -8,7 +8,7 @@
 
 #include "graph/training/cut_step.h"
 #include "trainer/cluster/tree_sum.h"
-#include "trainer/model_impl.h"
+#include "trainer/model/model_impl.h"
 
 namespace ondine::cluster {
 

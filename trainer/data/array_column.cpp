@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "core/letters.h"
 #include "core/message.h"
+#include "core/text/letters.h"
 #include "trainer/data/column.h"
 #include "trainer/data/convert_row.h"
 #include "trainer/data/file_names.h"

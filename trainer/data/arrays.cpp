@@ -6,8 +6,8 @@
 #include <ondine/data.h>
 
 #include "core/files/file.h"
-#include "core/letters.h"
 #include "core/out_of_memory.h"
+#include "core/text/letters.h"
 #include "trainer/data/array_splits.h"
 #include "trainer/data/arrays.h"
 #include "trainer/data/column.h"

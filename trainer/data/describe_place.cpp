@@ -6,7 +6,7 @@
 
 #include "core/files/file.h"
 #include "core/message.h"
-#include "core/utf8.h"
+#include "core/text/utf8.h"
 #include "trainer/data/file_names.h"
 #include "trainer/data/files/file_kind.h"
 

@@ -1,6 +1,6 @@
 #include "trainer/data/file_names.h"
 
-#include "core/letters.h"
+#include "core/text/letters.h"
 
 namespace ondine::data {
 namespace {

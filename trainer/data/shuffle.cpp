@@ -4,7 +4,7 @@
 
 #include "core/checked.h"
 #include "core/out_of_memory.h"
-#include "core/random.h"
+#include "core/random/random.h"
 
 namespace ondine {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/letters.h"
 #include "core/message.h"
+#include "core/text/letters.h"
 #include "trainer/data/file_names.h"
 
 namespace ondine::data {

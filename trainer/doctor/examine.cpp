@@ -9,10 +9,10 @@
 #include "graph/training/combine.h"
 #include "graph/training/gradient_names.h"
 #include "graph/training/prepare/names.h"
-#include "graph/training/prepare/parameters.h"
+#include "graph/training/prepare/parameters/parameters.h"
 #include "graph/training/prepare/writer.h"
 #include "trainer/doctor/examination.h"
-#include "trainer/model_impl.h"
+#include "trainer/model/model_impl.h"
 
 namespace ondine::trainer {
 namespace {

@@ -8,7 +8,7 @@
 #include "graph/training/prepare/names.h"
 #include "graph/training/prepare/writer.h"
 #include "trainer/doctor/examination.h"
-#include "trainer/model_impl.h"
+#include "trainer/model/model_impl.h"
 
 namespace ondine::trainer {
 namespace {

@@ -1,5 +1,5 @@
 #include "core/message.h"
-#include "graph/training/prepare/constants.h"
+#include "graph/training/prepare/parameters/constants.h"
 #include "trainer/doctor/examination.h"
 
 namespace ondine::trainer {

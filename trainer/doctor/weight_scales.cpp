@@ -1,9 +1,9 @@
 #include <span>
 
 #include "core/message.h"
-#include "graph/training/prepare/initialize.h"
+#include "graph/training/prepare/parameters/initialize.h"
 #include "trainer/doctor/examination.h"
-#include "trainer/model_impl.h"
+#include "trainer/model/model_impl.h"
 
 namespace ondine::trainer {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "core/message.h"
 #include "graph/contract/op_def.h"
-#include "trainer/plan/static_bind.h"
+#include "trainer/plan/place/static_bind.h"
 
 namespace ondine::trainer {
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "trainer/exec/executor.h"
-#include "trainer/function.h"
+#include "trainer/model/function.h"
 
 namespace ondine::trainer {
 

@@ -13,8 +13,8 @@
 
 #include "core/budget.h"
 #include "graph/ir/type.h"
-#include "trainer/dim_sizes.h"
 #include "trainer/exec/executor.h"
+#include "trainer/model/dim_sizes.h"
 
 namespace ondine::trainer {
 

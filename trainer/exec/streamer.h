@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "trainer/plan/streaming.h"
+#include "trainer/plan/place/streaming.h"
 
 namespace ondine::trainer {
 

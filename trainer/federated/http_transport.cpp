@@ -14,7 +14,7 @@
 #include <new>
 #include <vector>
 
-#include "core/base64.h"
+#include "core/text/base64.h"
 #include "trainer/federated/loaded_library.h"
 #endif
 

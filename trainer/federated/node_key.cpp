@@ -16,7 +16,7 @@
 
 #include <ondine/replace_file.h>
 
-#include "core/base64.h"
+#include "core/text/base64.h"
 #include "trainer/federated/open_ssl.h"
 #endif
 

@@ -5,7 +5,7 @@
 #include "core/message.h"
 #include "graph/training/gradient_names.h"
 #include "graph/training/prepare/names.h"
-#include "trainer/model_impl.h"
+#include "trainer/model/model_impl.h"
 
 namespace ondine::federated {
 namespace {

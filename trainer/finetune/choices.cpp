@@ -7,7 +7,7 @@
 
 #include "core/message.h"
 #include "graph/training/prepare/losses/kinds.h"
-#include "trainer/fit/prediction.h"
+#include "trainer/fit/score/prediction.h"
 
 namespace ondine::tune {
 

@@ -9,7 +9,7 @@
 #include "proto/import.h"
 #include "trainer/data/images/channels.h"
 #include "trainer/finetune/read_column.h"
-#include "trainer/model_impl.h"
+#include "trainer/model/model_impl.h"
 
 namespace ondine::tune {
 namespace {

@@ -8,7 +8,7 @@
 #include "graph/record/record.h"
 #include "trainer/data/batch_reader.h"
 #include "trainer/data/fingerprint.h"
-#include "trainer/model_impl.h"
+#include "trainer/model/model_impl.h"
 #include "trainer/text/text_metadata.h"
 
 namespace ondine::fit {

@@ -7,9 +7,9 @@
 #include <ondine/data.h>
 #include <ondine/trainer.h>
 
-#include "trainer/fit/label_check.h"
-#include "trainer/fit/scoring.h"
-#include "trainer/fit/worst_errors.h"
+#include "trainer/fit/score/label_check.h"
+#include "trainer/fit/score/scoring.h"
+#include "trainer/fit/score/worst_errors.h"
 
 namespace ondine::fit {
 

@@ -6,9 +6,9 @@
 #include "core/message.h"
 #include "trainer/fit/averages.h"
 #include "trainer/fit/data_facts.h"
-#include "trainer/fit/metric_values.h"
-#include "trainer/fit/metric_weights.h"
-#include "trainer/model_impl.h"
+#include "trainer/fit/score/metric_values.h"
+#include "trainer/fit/score/metric_weights.h"
+#include "trainer/model/model_impl.h"
 
 namespace ondine::fit {
 namespace {

@@ -15,10 +15,10 @@
 #include "trainer/fit/accumulation.h"
 #include "trainer/fit/early_stopping.h"
 #include "trainer/fit/evaluator.h"
-#include "trainer/fit/label_check.h"
 #include "trainer/fit/private_run.h"
 #include "trainer/fit/run_state.h"
 #include "trainer/fit/schedule.h"
+#include "trainer/fit/score/label_check.h"
 #include "trainer/fit/sharded_run.h"
 #include "trainer/records/recorders.h"
 

@@ -3,8 +3,8 @@
 
 #include "core/message.h"
 #include "trainer/fit/fit_run.h"
-#include "trainer/fit/metric_values.h"
-#include "trainer/model_impl.h"
+#include "trainer/fit/score/metric_values.h"
+#include "trainer/model/model_impl.h"
 
 namespace ondine::fit {
 

@@ -8,7 +8,7 @@
 #include <ondine/metadata.h>
 
 #include "core/message.h"
-#include "core/random.h"
+#include "core/random/random.h"
 #include "core/secure/secret_numbers.h"
 #include "graph/record/training_entries.h"
 #include "trainer/fit/spent_privacy.h"

@@ -12,7 +12,7 @@
 #include "trainer/data/augment/draws.h"
 #include "trainer/data/fingerprint.h"
 #include "trainer/fit/schedule.h"
-#include "trainer/model_impl.h"
+#include "trainer/model/model_impl.h"
 
 namespace ondine::fit {
 namespace {

@@ -13,8 +13,8 @@
 #include "trainer/hugging_face/families.h"
 #include "trainer/hugging_face/texts.h"
 #include "trainer/hugging_face/weights.h"
-#include "trainer/load_checked.h"
-#include "trainer/model_impl.h"
+#include "trainer/model/load_checked.h"
+#include "trainer/model/model_impl.h"
 
 namespace ondine {
 namespace {

@@ -9,7 +9,7 @@
 #include "core/message.h"
 #include "graph/ir/walk.h"
 #include "graph/training/prepare/names.h"
-#include "trainer/load_checked.h"
+#include "trainer/model/load_checked.h"
 
 namespace ondine::trainer {
 namespace {

@@ -8,7 +8,7 @@
 #include "proto/export.h"
 #include "trainer/import_ort/artifacts.h"
 #include "trainer/import_ort/split_loss.h"
-#include "trainer/model_impl.h"
+#include "trainer/model/model_impl.h"
 #include "trainer/prepare.h"
 
 namespace ondine {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "graph/ir/document.h"
-#include "graph/training/prepare/paths.h"
+#include "graph/training/prepare/parameters/paths.h"
 #include "graph/training/prepare/values.h"
 
 namespace ondine::trainer {

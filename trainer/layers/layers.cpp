@@ -7,13 +7,13 @@
 #include "core/out_of_memory.h"
 #include "graph/contract/node_view.h"
 #include "graph/contract/op_def.h"
-#include "trainer/feeds.h"
-#include "trainer/input_types.h"
 #include "trainer/layers/multiply_adds.h"
 #include "trainer/layers/parameters.h"
 #include "trainer/layers/saturating.h"
-#include "trainer/model_impl.h"
-#include "trainer/plan/specialize.h"
+#include "trainer/model/feeds.h"
+#include "trainer/model/input_types.h"
+#include "trainer/model/model_impl.h"
+#include "trainer/plan/rewrite/specialize.h"
 
 namespace ondine {
 namespace {

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "graph/contract/op_def.h"
-#include "graph/training/prepare/constants.h"
+#include "graph/training/prepare/parameters/constants.h"
 #include "trainer/layers/saturating.h"
 
 namespace ondine::trainer {

@@ -8,9 +8,9 @@
 #include "graph/contract/opsets.h"
 #include "graph/resolve/resolve.h"
 #include "graph/training/lower/to_definition.h"
-#include "graph/training/prepare/parameters.h"
-#include "trainer/assemble.h"
+#include "graph/training/prepare/parameters/parameters.h"
 #include "trainer/lower/lower_model.h"
+#include "trainer/model/assemble.h"
 
 namespace ondine::trainer {
 

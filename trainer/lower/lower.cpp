@@ -5,8 +5,8 @@
 #include "proto/import.h"
 #include "trainer/lower/differentiate_model.h"
 #include "trainer/lower/lower_model.h"
-#include "trainer/model_impl.h"
-#include "trainer/operator_sets.h"
+#include "trainer/model/model_impl.h"
+#include "trainer/model/operator_sets.h"
 
 namespace ondine {
 

@@ -6,8 +6,8 @@
 #include "autodiff/expand.h"
 #include "core/message.h"
 #include "graph/training/lower/standard.h"
-#include "trainer/assemble.h"
 #include "trainer/lower/standard_model.h"
+#include "trainer/model/assemble.h"
 
 namespace ondine::trainer {
 

@@ -13,7 +13,7 @@
 #include "graph/passes/pass.h"
 #include "graph/training/lower/opset.h"
 #include "graph/training/lower/standard.h"
-#include "trainer/assemble.h"
+#include "trainer/model/assemble.h"
 
 namespace ondine::trainer {
 

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "core/random.h"
+#include "core/random/random.h"
 
 namespace ondine::networks {
 namespace {

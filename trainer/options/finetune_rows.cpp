@@ -5,7 +5,7 @@
 
 #include <ondine/error.h>
 
-#include "trainer/fit/prediction.h"
+#include "trainer/fit/score/prediction.h"
 #include "trainer/options/groups.h"
 #include "trainer/options/parse.h"
 

@@ -6,7 +6,7 @@
 #include <ondine/error.h>
 #include <ondine/printable.h>
 
-#include "core/letters.h"
+#include "core/text/letters.h"
 #include "trainer/options/parse.h"
 
 namespace ondine::options {

@@ -4,13 +4,13 @@
 
 #include "core/message.h"
 #include "core/pages.h"
-#include "trainer/plan/batch_parts.h"
-#include "trainer/plan/compact.h"
-#include "trainer/plan/join_repeats.h"
 #include "trainer/plan/planner.h"
-#include "trainer/plan/recompute.h"
-#include "trainer/plan/roundable.h"
-#include "trainer/plan/specialize.h"
+#include "trainer/plan/rewrite/batch_parts.h"
+#include "trainer/plan/rewrite/compact.h"
+#include "trainer/plan/rewrite/join_repeats.h"
+#include "trainer/plan/rewrite/recompute.h"
+#include "trainer/plan/rewrite/roundable.h"
+#include "trainer/plan/rewrite/specialize.h"
 
 namespace ondine::trainer {
 namespace {

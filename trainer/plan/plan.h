@@ -13,8 +13,8 @@
 #include "core/parallel.h"
 #include "graph/contract/kernel.h"
 #include "graph/ir/graph.h"
-#include "trainer/plan/order.h"
-#include "trainer/plan/streaming.h"
+#include "trainer/plan/place/streaming.h"
+#include "trainer/plan/schedule/order.h"
 
 namespace ondine::trainer {
 

@@ -7,9 +7,9 @@
 #include "graph/contract/aliasing.h"
 #include "graph/evaluate/tensor_bytes.h"
 #include "trainer/plan/inputs.h"
-#include "trainer/plan/pack.h"
-#include "trainer/plan/specialize.h"
-#include "trainer/plan/static_bind.h"
+#include "trainer/plan/place/pack.h"
+#include "trainer/plan/place/static_bind.h"
+#include "trainer/plan/rewrite/specialize.h"
 
 namespace ondine::trainer {
 

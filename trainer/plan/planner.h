@@ -4,10 +4,10 @@
 #include <memory>
 #include <vector>
 
-#include "trainer/plan/commit_scope.h"
-#include "trainer/plan/kernel_table.h"
 #include "trainer/plan/original_nodes.h"
+#include "trainer/plan/place/kernel_table.h"
 #include "trainer/plan/plan.h"
+#include "trainer/plan/schedule/commit_scope.h"
 
 namespace ondine::trainer {
 

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <vector>
 
-#include "trainer/fit/worst_errors.h"
+#include "trainer/fit/score/worst_errors.h"
 #include "trainer/records/html.h"
 
 namespace ondine::records {

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <string_view>
 
-#include "core/printable.h"
+#include "core/text/printable.h"
 
 namespace ondine::records {
 

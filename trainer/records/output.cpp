@@ -8,7 +8,7 @@
 #include <system_error>
 
 #include "core/message.h"
-#include "core/printable.h"
+#include "core/text/printable.h"
 
 namespace ondine::records {
 

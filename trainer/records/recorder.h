@@ -5,7 +5,7 @@
 
 #include <ondine/trainer.h>
 
-#include "trainer/fit/worst_errors.h"
+#include "trainer/fit/score/worst_errors.h"
 
 namespace ondine::records {
 

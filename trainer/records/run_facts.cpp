@@ -14,7 +14,7 @@
 #include "kernels/simd/isa.h"
 #include "trainer/fit/accumulation.h"
 #include "trainer/fit/schedule.h"
-#include "trainer/model_impl.h"
+#include "trainer/model/model_impl.h"
 
 namespace ondine::records {
 namespace {

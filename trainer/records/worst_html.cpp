@@ -1,6 +1,6 @@
 #include "trainer/records/worst_html.h"
 
-#include "core/base64.h"
+#include "core/text/base64.h"
 #include "trainer/records/html.h"
 
 namespace ondine::records {

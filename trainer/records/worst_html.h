@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "trainer/fit/worst_errors.h"
+#include "trainer/fit/score/worst_errors.h"
 
 namespace ondine::records {
 

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "core/letters.h"
+#include "core/text/letters.h"
 
 namespace ondine::text {
 

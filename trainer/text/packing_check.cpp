@@ -11,7 +11,7 @@
 #include "core/message.h"
 #include "core/to_doubles.h"
 #include "graph/training/prepare/packing/packing.h"
-#include "trainer/model_impl.h"
+#include "trainer/model/model_impl.h"
 #include "trainer/prepare.h"
 #include "trainer/text/cache_inputs.h"
 

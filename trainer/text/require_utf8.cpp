@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/message.h"
-#include "core/utf8.h"
+#include "core/text/utf8.h"
 
 namespace ondine::text {
 

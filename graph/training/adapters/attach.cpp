@@ -11,7 +11,7 @@
 #include "graph/training/adapters/prompt.h"
 #include "graph/training/adapters/targets.h"
 #include "graph/training/prepare/names.h"
-#include "graph/training/prepare/parameters.h"
+#include "graph/training/prepare/parameters/parameters.h"
 
 namespace ondine::graph {
 namespace {

@@ -8,7 +8,7 @@
 #include <ondine/prepare.h>
 
 #include "graph/ir/document.h"
-#include "graph/training/prepare/fresh.h"
+#include "graph/training/prepare/parameters/fresh.h"
 #include "graph/training/prepare/values.h"
 
 namespace ondine::graph {

@@ -1,7 +1,7 @@
 // Which parameters are biases.
 #pragma once
 
-#include "graph/training/prepare/operands.h"
+#include "graph/training/prepare/parameters/operands.h"
 
 namespace ondine::graph {
 

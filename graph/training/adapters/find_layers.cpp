@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "graph/training/prepare/names.h"
-#include "graph/training/prepare/origin.h"
+#include "graph/training/prepare/parameters/origin.h"
 
 namespace ondine::graph {
 namespace {

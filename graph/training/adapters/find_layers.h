@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "graph/training/adapters/record.h"
-#include "graph/training/prepare/initializers.h"
-#include "graph/training/prepare/modules.h"
+#include "graph/training/prepare/parameters/initializers.h"
+#include "graph/training/prepare/parameters/modules.h"
 #include "graph/training/prepare/values.h"
 
 namespace ondine::graph {

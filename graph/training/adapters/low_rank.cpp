@@ -9,7 +9,7 @@
 #include "graph/training/adapters/low_rank_nodes.h"
 #include "graph/training/adapters/principal.h"
 #include "graph/training/adapters/products.h"
-#include "graph/training/prepare/draw_weight.h"
+#include "graph/training/prepare/head/draw_weight.h"
 #include "graph/training/prepare/losses/pieces.h"
 
 namespace ondine::graph {

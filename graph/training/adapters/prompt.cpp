@@ -8,7 +8,7 @@
 
 #include "core/filled_tensor.h"
 #include "core/message.h"
-#include "core/random.h"
+#include "core/random/random.h"
 #include "core/to_doubles.h"
 #include "graph/training/adapters/adapter_writer.h"
 #include "graph/training/adapters/find_layers.h"

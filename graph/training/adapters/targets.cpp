@@ -5,8 +5,8 @@
 
 #include "core/message.h"
 #include "graph/training/prepare/names.h"
-#include "graph/training/prepare/origin.h"
-#include "graph/training/prepare/parameters.h"
+#include "graph/training/prepare/parameters/origin.h"
+#include "graph/training/prepare/parameters/parameters.h"
 
 namespace ondine::graph {
 namespace {

@@ -5,7 +5,7 @@
 #include "core/message.h"
 #include "graph/training/prepare/losses/label_loss.h"
 #include "graph/training/prepare/losses/losses.h"
-#include "graph/training/prepare/paths.h"
+#include "graph/training/prepare/parameters/paths.h"
 
 namespace ondine::graph {
 

@@ -26,6 +26,11 @@ bool is_standard(const NodeDef& node, std::string_view op) noexcept {
   return node.domain.empty() && node.op == op;
 }
 
+bool is_normalization(const NodeDef& node) noexcept {
+  return node.domain.empty() && one_of(node.op, {"BatchNormalization", "GroupNormalization",
+                                                 "InstanceNormalization", "LayerNormalization"});
+}
+
 std::set<std::string> captured_names(const GraphDef& graph) {
   std::set<std::string> own;
   for (const ValueDef& input : graph.inputs) own.insert(input.name);

@@ -32,6 +32,8 @@ class Names {
 bool one_of(std::string_view text, std::initializer_list<std::string_view> list) noexcept;
 // Whether the node is the operator `op` of ai.onnx.
 bool is_standard(const NodeDef& node, std::string_view op) noexcept;
+// Whether the node is a normalization of ai.onnx with a scale and a bias.
+bool is_normalization(const NodeDef& node) noexcept;
 
 // Outer names that `graph` reads.
 std::set<std::string> captured_names(const GraphDef& graph);

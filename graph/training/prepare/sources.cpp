@@ -3,7 +3,7 @@
 #include <utility>
 #include <vector>
 
-#include "graph/training/prepare/origin.h"
+#include "graph/training/prepare/parameters/origin.h"
 
 namespace ondine::graph {
 

@@ -7,7 +7,7 @@
 #include <unordered_map>
 
 #include "graph/ir/document.h"
-#include "graph/training/prepare/signature.h"
+#include "graph/training/prepare/parameters/signature.h"
 
 namespace ondine::graph {
 

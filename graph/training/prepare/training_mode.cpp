@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "core/message.h"
-#include "graph/training/prepare/initializers.h"
-#include "graph/training/prepare/paths.h"
+#include "graph/training/prepare/parameters/initializers.h"
+#include "graph/training/prepare/parameters/paths.h"
 #include "graph/training/prepare/renaming.h"
 #include "graph/training/prepare/uses.h"
 

@@ -1,7 +1,7 @@
 // The part of a network that computes differently while it trains.
 #pragma once
 
-#include "graph/training/prepare/parameters.h"
+#include "graph/training/prepare/parameters/parameters.h"
 #include "graph/training/prepare/renaming.h"
 #include "graph/training/prepare/writer.h"
 #include "graph/training/quantize/aware.h"

@@ -5,7 +5,7 @@
 
 #include "core/stop.h"
 #include "graph/training/prepare/names.h"
-#include "graph/training/prepare/paths.h"
+#include "graph/training/prepare/parameters/paths.h"
 
 namespace ondine::graph {
 

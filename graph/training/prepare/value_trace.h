@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "graph/ir/document.h"
-#include "graph/training/prepare/paths.h"
+#include "graph/training/prepare/parameters/paths.h"
 #include "graph/training/prepare/uses.h"
 
 namespace ondine::graph {

@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "core/to_doubles.h"
-#include "graph/training/prepare/parameters.h"
+#include "graph/training/prepare/parameters/parameters.h"
 
 namespace ondine::graph {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/message.h"
-#include "graph/training/prepare/parameters.h"
+#include "graph/training/prepare/parameters/parameters.h"
 #include "graph/training/prepare/renaming.h"
 
 namespace ondine::graph {

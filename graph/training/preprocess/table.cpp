@@ -7,7 +7,7 @@
 
 #include "core/filled_tensor.h"
 #include "core/message.h"
-#include "core/random.h"
+#include "core/random/random.h"
 #include "graph/contract/opsets.h"
 #include "graph/record/record.h"
 #include "graph/training/prepare/writer.h"

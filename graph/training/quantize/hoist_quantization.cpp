@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "graph/training/prepare/names.h"
-#include "graph/training/prepare/parameters.h"
+#include "graph/training/prepare/parameters/parameters.h"
 
 namespace ondine::graph {
 namespace {

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "graph/training/prepare/names.h"
-#include "graph/training/prepare/parameters.h"
+#include "graph/training/prepare/parameters/parameters.h"
 #include "graph/training/prepare/uses.h"
 #include "graph/training/prepare/values.h"
 #include "graph/training/quantize/channels.h"

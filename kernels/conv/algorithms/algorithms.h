@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "kernels/conv/conv_primitive.h"
+#include "kernels/conv/primitives/conv_primitive.h"
 
 namespace ondine::math {
 

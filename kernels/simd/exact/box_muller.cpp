@@ -1,6 +1,6 @@
-// normal_pair of core/random.cpp in vectors. There the functions are those of the C library, which
-// no vector code repeats to the bit. Rounded to float both are the same, except where a number lies
-// within the error of a boundary between two floats: such pairs are left to the caller.
+// normal_pair of core/random/random.cpp in vectors. There the functions are those of the C library,
+// which no vector code repeats to the bit. Rounded to float both are the same, except where a
+// number lies within the error of a boundary between two floats: such pairs are left to the caller.
 #include "kernels/simd/exact/exact_parts.h"
 #include "kernels/simd/exact/philox.h"
 

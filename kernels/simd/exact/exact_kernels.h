@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "core/random.h"
+#include "core/random/random.h"
 #include "kernels/simd/isa.h"
 
 namespace ondine::math {

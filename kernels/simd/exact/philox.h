@@ -1,7 +1,7 @@
-// Philox 4x32-10 as core/random.cpp has it, a block in each 64-bit lane.
+// Philox 4x32-10 as core/random/random.cpp has it, a block in each 64-bit lane.
 #pragma once
 
-#include "core/random.h"
+#include "core/random/random.h"
 #include "kernels/simd/vector/simd.h"
 
 namespace ondine::math::ONDINE_ISA {

@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include "graph/training/prepare/names.h"
-#include "graph/training/prepare/parameters.h"
+#include "graph/training/prepare/parameters/parameters.h"
 
 namespace ondine::test {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "kernels/conv/conv_primitive.h"
+#include "kernels/conv/primitives/conv_primitive.h"
 #include "tests/kernels/common/math_test.h"
 
 namespace ondine::math::test {

@@ -1,6 +1,6 @@
 #include <catch2/catch.hpp>
 
-#include "core/row_scope.h"
+#include "core/random/row_scope.h"
 #include "tests/support/op_harness.h"
 
 using namespace ondine;

@@ -3,7 +3,7 @@
 #include <tuple>
 
 #include "core/float_formats.h"
-#include "kernels/conv/normalized_depthwise.h"
+#include "kernels/conv/primitives/normalized_depthwise.h"
 #include "kernels/norm/batch_norm_primitive.h"
 #include "kernels/norm/layer_norm_primitive.h"
 #include "kernels/norm/softmax_primitive.h"

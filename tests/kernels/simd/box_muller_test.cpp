@@ -1,4 +1,4 @@
-// Normal numbers in vectors, against the definition in core/random.h.
+// Normal numbers in vectors, against the definition in core/random/random.h.
 #include <bit>
 #include <cmath>
 

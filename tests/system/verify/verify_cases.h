@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "graph/ir/document.h"
-#include "tests/system/cli_run.h"
+#include "tests/system/run/cli_run.h"
 
 namespace cli_test {
 

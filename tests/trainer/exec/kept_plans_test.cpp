@@ -11,7 +11,7 @@
 #include "tests/support/models.h"
 #include "tests/support/op_harness.h"
 #include "tests/support/random_tensor.h"
-#include "trainer/assemble.h"
+#include "trainer/model/assemble.h"
 
 namespace ondine::test {
 namespace {

@@ -8,8 +8,8 @@
 #include <ondine/best_paths.h>
 #include <ondine/error.h>
 
-#include "trainer/fit/decode_sequences.h"
 #include "trainer/fit/early_stopping.h"
+#include "trainer/fit/score/decode_sequences.h"
 
 using namespace ondine;
 using Catch::Contains;

@@ -3,7 +3,7 @@
 #include <set>
 #include <string>
 
-#include "trainer/assemble.h"
+#include "trainer/model/assemble.h"
 
 using namespace ondine;
 

@@ -8,7 +8,7 @@
 #include <ondine/trainer.h>
 
 #include "trainer/metrics/edit_distance.h"
-#include "trainer/model_impl.h"
+#include "trainer/model/model_impl.h"
 
 using namespace ondine;
 using Catch::Contains;

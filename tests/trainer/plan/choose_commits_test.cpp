@@ -3,7 +3,7 @@
 
 #include "graph/contract/op_def.h"
 #include "tests/trainer/plan/toy_operators.h"
-#include "trainer/plan/commit.h"
+#include "trainer/plan/schedule/commit.h"
 
 using namespace ondine;           // NOLINT
 using namespace ondine::test;     // NOLINT

@@ -1,9 +1,9 @@
 #include <catch2/catch.hpp>
 
 #include "tests/support/models.h"
-#include "trainer/assemble.h"
-#include "trainer/input_types.h"
-#include "trainer/plan/static_bind.h"
+#include "trainer/model/assemble.h"
+#include "trainer/model/input_types.h"
+#include "trainer/plan/place/static_bind.h"
 
 using namespace ondine;           // NOLINT
 using namespace ondine::trainer;  // NOLINT

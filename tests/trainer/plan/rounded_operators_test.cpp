@@ -9,7 +9,7 @@
 #include "graph/contract/infer_node.h"
 #include "tests/support/op_harness.h"
 #include "tests/support/random_tensor.h"
-#include "trainer/plan/static_bind.h"
+#include "trainer/plan/place/static_bind.h"
 
 using namespace ondine;        // NOLINT
 using namespace ondine::test;  // NOLINT

@@ -3,7 +3,7 @@
 
 #include <ondine/prepare.h>
 
-#include "graph/training/prepare/held.h"
+#include "graph/training/prepare/parameters/held.h"
 #include "proto/import.h"
 #include "tests/support/models.h"
 #include "tests/support/random_tensor.h"

@@ -10,7 +10,7 @@
 
 #include "tests/support/temporary_folder.h"
 #include "tests/trainer/text/pieces/piece_file.h"
-#include "trainer/model_impl.h"
+#include "trainer/model/model_impl.h"
 
 using namespace ondine;
 using namespace ondine::test;

@@ -12,7 +12,7 @@
 
 #include "tests/support/random_tensor.h"
 #include "tests/support/temporary_folder.h"
-#include "trainer/model_impl.h"
+#include "trainer/model/model_impl.h"
 
 using namespace ondine;
 using namespace ondine::test;

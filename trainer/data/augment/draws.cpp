@@ -5,7 +5,7 @@
 #include <numbers>
 
 #include "core/message.h"
-#include "core/random.h"
+#include "core/random/random.h"
 #include "kernels/simd/exact/exact_kernels.h"
 
 namespace ondine::data {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/letters.h"
+#include "core/text/letters.h"
 
 namespace ondine::data {
 

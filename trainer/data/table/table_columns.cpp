@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "core/letters.h"
 #include "core/message.h"
+#include "core/text/letters.h"
 
 namespace ondine::data {
 namespace {

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <utility>
 
-#include "core/letters.h"
 #include "core/message.h"
+#include "core/text/letters.h"
 
 namespace ondine::data {
 namespace {

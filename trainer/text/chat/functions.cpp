@@ -6,7 +6,7 @@
 
 #include "core/message.h"
 #include "core/stop.h"
-#include "core/utf8.h"
+#include "core/text/utf8.h"
 
 namespace ondine::text::chat {
 namespace {

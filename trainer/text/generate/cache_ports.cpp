@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "core/letters.h"
 #include "core/message.h"
+#include "core/text/letters.h"
 
 namespace ondine::text {
 namespace {

@@ -7,9 +7,9 @@
 
 #include "core/message.h"
 #include "core/to_doubles.h"
-#include "trainer/fit/prediction.h"
+#include "trainer/fit/score/prediction.h"
 #include "trainer/metrics/softmax.h"
-#include "trainer/model_impl.h"
+#include "trainer/model/model_impl.h"
 
 namespace ondine::text {
 namespace {

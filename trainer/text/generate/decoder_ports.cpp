@@ -5,9 +5,9 @@
 
 #include <ondine/data_record.h>
 
-#include "core/letters.h"
 #include "core/message.h"
-#include "trainer/fit/prediction.h"
+#include "core/text/letters.h"
+#include "trainer/fit/score/prediction.h"
 #include "trainer/text/generate/cache_ports.h"
 
 namespace ondine::text {

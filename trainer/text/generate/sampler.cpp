@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "core/message.h"
-#include "core/random.h"
+#include "core/random/random.h"
 
 namespace ondine::text {
 namespace {

@@ -5,7 +5,7 @@
 #include <ondine/limits.h>
 
 #include "core/message.h"
-#include "core/utf8.h"
+#include "core/text/utf8.h"
 #include "trainer/text/lossy_utf8.h"
 #include "trainer/text/pieces/words.h"
 

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "core/message.h"
-#include "core/utf8.h"
+#include "core/text/utf8.h"
 #include "trainer/text/pieces/fields.h"
 
 namespace ondine::text {

@@ -4,7 +4,7 @@
 
 #include "core/message.h"
 #include "core/stop.h"
-#include "core/utf8.h"
+#include "core/text/utf8.h"
 #include "trainer/text/tokenizer/unicode.h"
 
 namespace ondine::text::tokenizer {

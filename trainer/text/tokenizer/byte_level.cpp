@@ -2,7 +2,7 @@
 // for themselves, the others for what follows U+0100.
 #include <array>
 
-#include "core/utf8.h"
+#include "core/text/utf8.h"
 #include "trainer/text/tokenizer/split.h"
 
 namespace ondine::text::tokenizer {

@@ -6,7 +6,7 @@
 
 #include "core/message.h"
 #include "core/stop.h"
-#include "core/utf8.h"
+#include "core/text/utf8.h"
 #include "trainer/text/lossy_utf8.h"
 #include "trainer/text/tokenizer/regex.h"
 #include "trainer/text/tokenizer/split.h"

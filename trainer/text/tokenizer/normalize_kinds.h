@@ -21,7 +21,7 @@ void filter(NormalText& text, const Keep& keep);
 }  // namespace ondine::text::tokenizer
 
 #include "core/stop.h"
-#include "core/utf8.h"
+#include "core/text/utf8.h"
 
 namespace ondine::text::tokenizer {
 

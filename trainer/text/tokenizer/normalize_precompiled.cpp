@@ -3,8 +3,8 @@
 // the rule with the shortest key holds, even where the rest of the cluster goes with it.
 #include <array>
 
-#include "core/base64.h"
 #include "core/message.h"
+#include "core/text/base64.h"
 #include "trainer/text/pieces/charsmap.h"
 #include "trainer/text/tokenizer/normalize_kinds.h"
 #include "trainer/text/tokenizer/unicode.h"

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "core/message.h"
-#include "core/utf8.h"
+#include "core/text/utf8.h"
 #include "trainer/text/tokenizer/regex.h"
 
 namespace ondine::text::tokenizer {

@@ -4,7 +4,7 @@
 
 #include "core/message.h"
 #include "core/stop.h"
-#include "core/utf8.h"
+#include "core/text/utf8.h"
 #include "trainer/text/pieces/words.h"
 #include "trainer/text/tokenizer/regex.h"
 #include "trainer/text/tokenizer/unicode.h"

@@ -5,7 +5,7 @@
 
 #include "core/message.h"
 #include "core/stop.h"
-#include "core/utf8.h"
+#include "core/text/utf8.h"
 
 #ifdef ONDINE_UTF8PROC
 #include <utf8proc.h>

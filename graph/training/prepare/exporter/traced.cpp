@@ -8,10 +8,10 @@
 #include <utility>
 
 #include "core/message.h"
-#include "graph/training/prepare/modules.h"
 #include "graph/training/prepare/names.h"
 #include "graph/training/prepare/notes.h"
-#include "graph/training/prepare/origin.h"
+#include "graph/training/prepare/parameters/modules.h"
+#include "graph/training/prepare/parameters/origin.h"
 #include "graph/training/prepare/uses.h"
 #include "graph/training/prepare/values.h"
 
@@ -43,11 +43,6 @@ bool is_within(std::string_view inner, std::string_view outer) {
          (inner.starts_with(outer) && inner[outer.size()] == '.');
 }
 
-bool is_normalization(const NodeDef& node) {
-  return node.domain.empty() && one_of(node.op, {"BatchNormalization", "GroupNormalization",
-                                                 "InstanceNormalization", "LayerNormalization"});
-}
-
 bool reads_statistic(const Use& use) {
   return is_standard(*use.node, "BatchNormalization") && (use.input == 3 || use.input == 4);
 }
@@ -61,9 +56,9 @@ std::optional<std::string> part_read(const Use& use) {
   return std::nullopt;
 }
 
-class Separator {
+class TracedSeparator {
  public:
-  Separator(ModelDef& model, Separation separation)
+  TracedSeparator(ModelDef& model, Separation separation)
       : graph_(&model.graph),
         is_torch_(model.producer_name == "pytorch"),
         separation_(separation),
@@ -222,7 +217,7 @@ bool is_merged_identity(const NodeDef& node) {
 }
 
 std::vector<std::string> separate_traced(ModelDef& model, Separation separation) {
-  return Separator(model, separation).run();
+  return TracedSeparator(model, separation).run();
 }
 
 }  // namespace ondine::graph

@@ -9,7 +9,7 @@
 
 #include "graph/training/prepare/loss.h"
 #include "graph/training/prepare/losses/loss_model.h"
-#include "graph/training/prepare/prediction.h"
+#include "graph/training/prepare/prediction/prediction.h"
 
 namespace ondine::graph {
 

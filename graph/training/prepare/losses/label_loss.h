@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "graph/training/prepare/prediction.h"
+#include "graph/training/prepare/prediction/prediction.h"
 #include "graph/training/prepare/writer.h"
 
 namespace ondine::graph {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/message.h"
-#include "graph/training/prepare/parameters.h"
+#include "graph/training/prepare/parameters/parameters.h"
 
 namespace ondine::graph {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "graph/training/prepare/loss.h"
-#include "graph/training/prepare/paths.h"
+#include "graph/training/prepare/parameters/paths.h"
 #include "graph/training/prepare/values.h"
 
 namespace ondine::graph {

@@ -7,9 +7,9 @@
 #include "core/message.h"
 #include "core/stop.h"
 #include "graph/contract/opsets.h"
-#include "graph/training/prepare/initializers.h"
 #include "graph/training/prepare/packing/segments.h"
 #include "graph/training/prepare/packing/sources.h"
+#include "graph/training/prepare/parameters/initializers.h"
 #include "graph/training/prepare/uses.h"
 
 namespace ondine::graph {

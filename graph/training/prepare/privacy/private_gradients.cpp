@@ -8,7 +8,7 @@
 #include "core/message.h"
 #include "graph/training/prepare/losses/pieces.h"
 #include "graph/training/prepare/names.h"
-#include "graph/training/prepare/parameters.h"
+#include "graph/training/prepare/parameters/parameters.h"
 #include "graph/training/prepare/privacy/norms.h"
 #include "graph/training/prepare/renaming.h"
 

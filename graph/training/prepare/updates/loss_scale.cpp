@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "core/message.h"
-#include "graph/training/prepare/paths.h"
+#include "graph/training/prepare/parameters/paths.h"
 
 namespace ondine::graph {
 namespace {

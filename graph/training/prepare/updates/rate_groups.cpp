@@ -4,7 +4,7 @@
 
 #include "core/message.h"
 #include "core/scalar.h"
-#include "graph/training/prepare/parameters.h"
+#include "graph/training/prepare/parameters/parameters.h"
 
 namespace ondine::graph {
 

@@ -4,9 +4,9 @@
 #include <sstream>
 
 #include "core/message.h"
-#include "graph/training/prepare/initialize.h"
-#include "graph/training/prepare/layers.h"
-#include "graph/training/prepare/parameters.h"
+#include "graph/training/prepare/parameters/initialize.h"
+#include "graph/training/prepare/parameters/layers.h"
+#include "graph/training/prepare/parameters/parameters.h"
 #include "graph/training/prepare/updates/attention.h"
 #include "graph/training/prepare/updates/low_rank.h"
 

@@ -8,7 +8,7 @@
 #include <ondine/prepare.h>
 
 #include "graph/ir/document.h"
-#include "graph/training/prepare/paths.h"
+#include "graph/training/prepare/parameters/paths.h"
 
 namespace ondine::graph {
 

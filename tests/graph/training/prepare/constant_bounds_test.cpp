@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "graph/training/prepare/constants.h"
+#include "graph/training/prepare/parameters/constants.h"
 #include "tests/graph/training/small_network.h"
 
 using namespace ondine;

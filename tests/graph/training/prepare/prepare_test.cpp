@@ -7,7 +7,7 @@
 
 #include "core/stop.h"
 #include "graph/training/prepare/names.h"
-#include "graph/training/prepare/parameters.h"
+#include "graph/training/prepare/parameters/parameters.h"
 #include "graph/training/prepare/uses.h"
 #include "tests/graph/training/small_network.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "core/message.h"
-#include "graph/training/prepare/parameters.h"
+#include "graph/training/prepare/parameters/parameters.h"
 #include "tests/graph/training/small_network.h"
 
 using namespace ondine;

@@ -3,9 +3,9 @@
 
 #include <catch2/catch.hpp>
 
-#include "graph/training/prepare/logits.h"
 #include "graph/training/prepare/names.h"
-#include "graph/training/prepare/paths.h"
+#include "graph/training/prepare/parameters/paths.h"
+#include "graph/training/prepare/prediction/logits.h"
 #include "graph/training/prepare/value_trace.h"
 #include "tests/support/models.h"
 

@@ -7,7 +7,7 @@
 
 #include "tests/support/models.h"
 #include "tests/trainer/prepare/optimizers/reference.h"
-#include "trainer/load_checked.h"
+#include "trainer/model/load_checked.h"
 
 using namespace ondine;
 using namespace ondine::test;

@@ -2,7 +2,7 @@
 #include <string>
 #include <vector>
 
-#include "core/utf8.h"
+#include "core/text/utf8.h"
 #include "tests/trainer/text/pieces/piece_file.h"
 #include "trainer/text/generate/text_stream.h"
 #include "trainer/text/lossy_utf8.h"

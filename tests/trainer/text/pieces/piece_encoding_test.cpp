@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "core/random.h"
+#include "core/random/random.h"
 #include "tests/trainer/text/pieces/piece_file.h"
 
 using namespace ondine;

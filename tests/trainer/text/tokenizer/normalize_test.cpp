@@ -1,7 +1,7 @@
 // Characters replaced before a text is cut.
 #include <catch2/catch.hpp>
 
-#include "core/base64.h"
+#include "core/text/base64.h"
 #include "tests/trainer/text/pieces/piece_file.h"
 #include "tests/trainer/text/tokenizer/tokenizer_file.h"
 

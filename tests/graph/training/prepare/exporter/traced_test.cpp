@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 
-#include "graph/training/prepare/lost.h"
+#include "graph/training/prepare/exporter/lost.h"
 #include "graph/training/prepare/prepare.h"
 #include "tests/graph/training/exported_network.h"
 #include "tests/graph/training/small_network.h"
