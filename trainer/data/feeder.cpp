@@ -97,8 +97,8 @@ class Assignment {
     const bool is_packed = part_.text && part_.text->next.pack;
     if (!is_packed || columns_.empty() || used_.contains(data::segment_ids)) return;
     fail(ErrorCode::mismatch,
-         "rows hold several texts (--pack), and the model has no input 'segment_ids' that tells "
-         "them apart: prepare it with --packing");
+         "rows hold several texts (--pack), and there is no input 'segment_ids' that tells them "
+         "apart: training needs a model prepared with --packing, evaluation rows of one text");
   }
 
   void choose(std::size_t i, ColumnRef column) {

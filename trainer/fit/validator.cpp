@@ -40,6 +40,10 @@ double sum_of(const Tensor& weights) {
   return sum;
 }
 
+// Inference reads a row as one text: the texts of packed rows are told apart by the algorithm
+// alone.
+bool is_packed(const Dataset& data) { return data.text() && data.text()->next.pack; }
+
 double as_double(std::uint64_t count) { return static_cast<double>(count); }
 
 }  // namespace
@@ -89,8 +93,13 @@ void Validator::fetch_metrics() {
 
 void Validator::add_scores(const Model& model, const Dataset& data, const TrainerOptions& options) {
   asked_ = !options.metrics.empty();
+  if (is_packed(data) && (asked_ || !own_.empty())) {
+    fail(ErrorCode::mismatch,
+         "metrics of the network's outputs are of rows of one text: the validation data are packed "
+         "(--pack)");
+  }
   if (!data.weights().empty()) weights_ = data_record(model).prediction.weights;
-  if (model.outputs().empty()) return;
+  if (model.outputs().empty() || is_packed(data)) return;
   EvaluateOptions evaluate_options;
   evaluate_options.map = options.map;
   evaluate_options.metrics = options.metrics;

@@ -6,6 +6,7 @@
 #include <ondine/data_record.h>
 
 #include "core/message.h"
+#include "trainer/data/text/beside_ids.h"
 #include "trainer/fit/data_facts.h"
 #include "trainer/fit/score/decode_sequences.h"
 #include "trainer/fit/score/prediction.h"
@@ -36,7 +37,7 @@ std::optional<PortInfo> label_of_algorithm(const Model& model, const DataRecord&
   for (std::size_t i = 0; i < model.algorithm_count(); ++i) {
     std::vector<PortInfo> extra = model.algorithm(i).inputs;
     std::erase_if(extra, [&](const PortInfo& port) {
-      return has_name(main, port.name) || port.has_default ||
+      return has_name(main, port.name) || port.has_default || port.name == data::segment_ids ||
              (!weights.empty() && port.name == weights) || (!name.empty() && port.name != name);
     });
     if (extra.size() == 1) return extra[0];

@@ -101,7 +101,7 @@ TEST_CASE("rows of one text have one segment") {
 TEST_CASE("packing is refused without the length of rows, or a model that tells texts apart") {
   CHECK_THAT(refusal(texts, packed(0)), Contains("--text-length"));
   const std::vector<PortInfo> without{ports[0], ports[1]};
-  CHECK_THAT(refusal(texts, packed(8), without), Contains("prepare it with --packing"));
+  CHECK_THAT(refusal(texts, packed(8), without), Contains("a model prepared with --packing"));
   CHECK(refusal(texts, packed(8), ports).empty());
   DatasetOptions weighed = packed(8);
   weighed.weights = "w";
