@@ -20,6 +20,20 @@ namespace text {
 class TokenCoder;
 }
 
+// How two texts become one row: special tokens before, between and after them, each with the type
+// that token_type_ids has for it, and the types of the texts' own tokens.
+struct PairTemplate {
+  struct Part {
+    std::vector<std::int64_t> ids = {};
+    std::vector<std::int64_t> types = {};  // as many
+  };
+  Part before = {};
+  Part between = {};
+  Part after = {};
+  std::int64_t first_type = 0;
+  std::int64_t second_type = 1;
+};
+
 // How texts become ids: one for each byte of UTF-8, 0 to 255, where id 0, which no text has, is the
 // padding of a short row, the ids of a SentencePiece model's pieces, or those of the tokens of a
 // tokenizer.json, the file of Hugging Face. Immutable; copies share the model.
@@ -48,6 +62,9 @@ class ONDINE_API TextEncoding {
   // the latter.
   std::span<const std::int64_t> beginning() const noexcept;
   std::span<const std::int64_t> ending() const noexcept;
+  // As the post-processor of a tokenizer.json joins two texts; nothing where it has no rule that
+  // puts the first before the second, and for other encodings.
+  std::optional<PairTemplate> pair_template() const;
   // The token that says that a text is over: of bytes the padding, of pieces the control piece for
   // it, of a tokenizer.json the last of ending(), else the added token </s>, <|endoftext|>,
   // <|end_of_text|> or <eos>. Nothing where there is none.
@@ -112,7 +129,8 @@ struct NextTokenOptions {
 };
 
 struct TextOptions {
-  // Column of a .csv, .tsv or .jsonl file; empty: "text".
+  // Column of a .csv, .tsv or .jsonl file, or two of them, "first,second", for pairs of texts;
+  // empty: "text", and "text_pair" where there is one.
   std::string column = {};
   // Ids in a row: shorter texts are padded, longer ones cut off. 0: what the model's input asks
   // for, or the longest text. A .txt file is cut into windows of this length, which it needs.

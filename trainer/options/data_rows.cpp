@@ -120,7 +120,9 @@ void add_next_token(Rows<DataTarget>& rows) {
 
 void add_texts(Rows<DataTarget>& rows) {
   rows.heading("Texts");
-  rows.text("text-column", "COLUMN", "Column of texts in a .csv or .jsonl; 'text' if absent",
+  rows.text("text-column", "COLUMN",
+            "Column of texts in a .csv or .jsonl, two as FIRST,SECOND for pairs; 'text' if absent, "
+            "and 'text_pair' where there is one",
             [](DataTarget& to, const Given& given) { to.options.text.column = given.text(); });
   rows.integer("text-length", "N",
                "Bytes or pieces of a row of text, for models that leave it open",

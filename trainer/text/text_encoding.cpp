@@ -95,6 +95,12 @@ std::optional<std::int64_t> TextEncoding::end_of_text() const noexcept {
   return coder_ ? coder_->end_of_text() : padding;
 }
 
+std::optional<PairTemplate> TextEncoding::pair_template() const {
+  return guard_memory("join two texts", [&] {
+    return coder_ ? coder_->pair_template() : std::optional<PairTemplate>();
+  });
+}
+
 std::span<const std::int64_t> TextEncoding::ending() const noexcept {
   return coder_ ? coder_->ending() : std::span<const std::int64_t>();
 }

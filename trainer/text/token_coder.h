@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include <ondine/text.h>
+
 namespace ondine::text {
 
 // Usual names of the token that ends a text, or a part of a conversation.
@@ -40,6 +42,8 @@ class TokenCoder {
   virtual std::span<const std::int64_t> ending() const noexcept { return {}; }
   // The token that says that a text is over; nothing where there is none.
   virtual std::optional<std::int64_t> end_of_text() const noexcept { return {}; }
+  // How two texts are joined; nothing where that is not known.
+  virtual std::optional<PairTemplate> pair_template() const { return {}; }
 };
 
 }  // namespace ondine::text

@@ -124,11 +124,18 @@ void Tokenizer::read(const JsonView& json) {
     size_ = std::max<std::int64_t>(size_, token.id + 1);
   }
   if (size_ == 0) fail(ErrorCode::corrupt, "it has no tokens");
-  for (const Ids* ids : {&frame_.before, &frame_.after}) {
-    for (const std::int64_t id : *ids) {
+  const auto require_ids = [&](const Ids& ids) {
+    for (const std::int64_t id : ids) {
       if (id >= size_) {
         fail(ErrorCode::corrupt, "post_processor adds id ", id, ", there are ", size_);
       }
+    }
+  };
+  require_ids(frame_.before);
+  require_ids(frame_.after);
+  if (frame_.pair) {
+    for (const auto* part : {&frame_.pair->before, &frame_.pair->between, &frame_.pair->after}) {
+      require_ids(part->ids);
     }
   }
   padding_ = find_padding(json);

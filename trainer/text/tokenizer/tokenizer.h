@@ -44,6 +44,7 @@ class Tokenizer final : public TokenCoder {
   std::span<const std::int64_t> ending() const noexcept override { return frame_.after; }
   // The last token after a text, else that of a usual name.
   std::optional<std::int64_t> end_of_text() const noexcept override;
+  std::optional<PairTemplate> pair_template() const override { return frame_.pair; }
 
  private:
   // What one call at a time works with, kept for the next ones.
