@@ -143,7 +143,7 @@ def over_link(command):
             if found:
                 seconds.append(float(found[1]))
             if len(seconds) == EPOCHS:
-                break  # MPICH 4.0 may not end over UCX: docs/cluster.md
+                break
         if len(seconds) != EPOCHS:
             sys.exit("the ranks over the link ended early: " + line)
     finally:

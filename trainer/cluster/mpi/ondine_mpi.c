@@ -3,7 +3,9 @@
 
 #include <mpi.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static int report(int code, char* error, size_t room) {
   char text[MPI_MAX_ERROR_STRING] = "";
@@ -72,9 +74,36 @@ static int barrier(char* error, size_t room) {
   return report(MPI_Barrier(MPI_COMM_WORLD), error, room);
 }
 
+/* MPI_Finalize of MPICH before 4.2 over UCX may never return: a rank whose connections are closed
+   waits for the process manager and no longer serves the others, whose connections then do not
+   close (pmodels/mpich, pull request 6596). It is so where ranks talk over a network. The manager,
+   Hydra, is then told of the end by a line of its own protocol (PMI 1), and the process ends
+   without MPI_Finalize. Gives 1 where that was done. */
+static int end_without_finalize(void) {
+  static char version[MPI_MAX_LIBRARY_VERSION_STRING];
+  static const char line[] = "cmd=finalize\n";
+  const char* manager = getenv("HYDI_CONTROL_FD");
+  const char* connection = getenv("PMI_FD");
+  const char* local = getenv("MPI_LOCALNRANKS");
+  char answer[256];
+  int length = 0, major = 0, minor = 0, size = 0, place = 0;
+  if (manager == NULL || connection == NULL || local == NULL) return 0;
+  if (MPI_Get_library_version(version, &length) != MPI_SUCCESS) return 0;
+  if (strstr(version, "ch4:ucx") == NULL) return 0;
+  if (sscanf(version, "MPICH Version: %d.%d", &major, &minor) != 2) return 0;
+  if (major > 4 || (major == 4 && minor >= 2)) return 0;
+  if (MPI_Comm_size(MPI_COMM_WORLD, &size) != MPI_SUCCESS) return 0;
+  if (atoi(local) == size && getenv("MPIR_CVAR_NOLOCAL") == NULL) return 0;
+  if (MPI_Barrier(MPI_COMM_WORLD) != MPI_SUCCESS) return 0;
+  place = atoi(connection);
+  if (write(place, line, sizeof line - 1) != (ssize_t)sizeof line - 1) return 0;
+  return read(place, answer, sizeof answer) > 0;
+}
+
 static void finish(void) {
   int finished = 1;
-  if (MPI_Finalized(&finished) == MPI_SUCCESS && !finished) MPI_Finalize();
+  if (MPI_Finalized(&finished) != MPI_SUCCESS || finished) return;
+  if (!end_without_finalize()) MPI_Finalize();
 }
 
 static void abort_all(int status) { MPI_Abort(MPI_COMM_WORLD, status); }
