@@ -286,11 +286,10 @@ def test_a_server_warns_of_weights_that_are_all_0(file, caplog):
     import logging
 
     logging.getLogger("flwr").propagate = True
-    zeros = ondine.load(file)
-    for one in zeros.state:
-        if one["role"] == "weight":
-            zeros.set_state({one["name"]: np.zeros_like(zeros.get_state(one["name"]))})
-    for model, is_warned in ((ondine.load(file), False), (zeros, True)):
+    for value, is_warned in ((0.5, False), (0, True)):
+        model = ondine.load(file)
+        model.set_state({one["name"]: np.full_like(model.get_state(one["name"]), value)
+                         for one in model.state if one["role"] == "weight"})  # fmt: skip
         caplog.clear()
         nodes = Nodes(client_app(file, rows_of_node, batch_size=16), 2)
         server_app(model, rounds=1)(nodes, nodes.context(1))
