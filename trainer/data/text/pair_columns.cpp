@@ -18,7 +18,7 @@ struct Typed {
   std::int64_t type;
 };
 
-struct Shared {
+struct SharedPairs {
   PairRows rows;
   RowLength row_length;
 
@@ -76,7 +76,7 @@ struct Shared {
 
 class PairColumn final : public Column {
  public:
-  PairColumn(std::string name, std::shared_ptr<const Shared> shared, bool is_types)
+  PairColumn(std::string name, std::shared_ptr<const SharedPairs> shared, bool is_types)
       : Column(std::move(name)), shared_(std::move(shared)), is_types_(is_types) {}
 
   std::uint64_t rows() const override { return shared_->rows.size(); }
@@ -129,7 +129,7 @@ class PairColumn final : public Column {
     }
   }
 
-  std::shared_ptr<const Shared> shared_;
+  std::shared_ptr<const SharedPairs> shared_;
   bool is_types_;
 };
 
@@ -154,8 +154,8 @@ void PairRows::add(const std::string& first, const std::string& second) {
 
 PairColumns pair_columns(const std::string& name, PairRows rows, std::int64_t length) {
   const RowLength of_row(length, rows.size(),
-                         [&](std::uint64_t row) { return Shared::ids_of(rows, row); });
-  const auto shared = std::make_shared<const Shared>(Shared{std::move(rows), of_row});
+                         [&](std::uint64_t row) { return SharedPairs::ids_of(rows, row); });
+  const auto shared = std::make_shared<const SharedPairs>(SharedPairs{std::move(rows), of_row});
   return {std::make_shared<PairColumn>(name, shared, false),
           std::make_shared<PairColumn>(types_name, shared, true)};
 }
