@@ -1,9 +1,12 @@
 // The losses of `ondine prepare --loss`: the labels that they take, and what they read.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include <ondine/data_record.h>
 #include <ondine/export.h>
@@ -35,5 +38,15 @@ ONDINE_API std::span<const LossFacts> loss_facts() noexcept;
 ONDINE_API const LossFacts* find_loss(std::string_view name) noexcept;
 // Of softmax cross entropy that of labels that are classes.
 ONDINE_API std::string_view loss_name(Loss loss) noexcept;
+
+// A loss for PrepareOptions::loss_model without labels: row i of one output belongs to row i of the
+// other, and the other rows of the batch are what it is told from (docs/losses.md). `first` and
+// `second` are values of the model, embeddings [N, D], whose cosines are divided by the
+// temperature. Or `scores` is a value [N, N] of each of the first with each of the second, which is
+// read as it is. The loss is the mean of the cross entropies along rows and along columns.
+// Error(mismatch) for a temperature that is not positive, and for one value twice.
+ONDINE_API std::vector<std::byte> in_batch_loss(const std::string& first, const std::string& second,
+                                                float temperature = 0.05F);
+ONDINE_API std::vector<std::byte> in_batch_loss(const std::string& scores);
 
 }  // namespace ondine

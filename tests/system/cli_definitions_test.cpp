@@ -151,7 +151,7 @@ TEST_CASE("arguments that contradict each other or lack another are wrong usage"
     std::string message;
   };
   const std::vector<Row> rows{
-      {"prepare net.onnx -o t.onnx", "prepare needs one of --loss and --loss-model"},
+      {"prepare net.onnx -o t.onnx", "prepare needs one of --loss, --loss-model and --in-batch"},
       {"prepare net.onnx -o t.onnx --loss softmax-cross-entropy --ignore-index 1.5",
        "--ignore-index needs a whole number, found '1.5'"},
       {"prepare net.onnx -o t.onnx --loss softmax-cross-entropy --ignore-index 1e16",

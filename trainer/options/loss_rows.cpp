@@ -34,6 +34,21 @@ void set_class_weights(PrepareTarget& to, const Given& given) {
   }
 }
 
+void set_in_batch(PrepareTarget& to, const Given& given) {
+  const std::vector<std::string> parts = split(given.text(), ',');
+  const auto temperature = parts.size() == 3 ? number(parts[2]) : std::optional<double>();
+  if (parts.empty() || parts.size() > 3 || (parts.size() == 3 && !temperature)) {
+    refuse(given.option(), "FIRST,SECOND or FIRST,SECOND,TEMPERATURE or SCORES", given.text());
+  }
+  if (parts.size() == 1) {
+    to.options.loss_model = in_batch_loss(parts[0]);
+  } else if (temperature) {
+    to.options.loss_model = in_batch_loss(parts[0], parts[1], static_cast<float>(*temperature));
+  } else {
+    to.options.loss_model = in_batch_loss(parts[0], parts[1]);
+  }
+}
+
 void add_choice(Rows<PrepareTarget>& rows) {
   rows.heading("Loss");
   rows.choice<Loss>("loss", choices(),
@@ -49,6 +64,12 @@ void add_choice(Rows<PrepareTarget>& rows) {
               to.options.loss_model = std::filesystem::path(given.text());
             })
       .excludes("loss");
+  rows.text("in-batch", "VALUES",
+            "Loss of pairs, told from the other rows of the batch: FIRST,SECOND or "
+            "FIRST,SECOND,TEMPERATURE, embeddings [N, D], or SCORES [N, N]; there are no labels",
+            set_in_batch)
+      .excludes("loss")
+      .excludes("loss-model");
   rows.text("loss-output", "VALUE", "Output or inner value that the loss reads",
             [](PrepareTarget& to, const Given& given) { to.options.output = given.text(); })
       .needs({"loss"});

@@ -32,12 +32,13 @@ std::string table_name(std::string_view name) {
 void require_one_loss(const OptionValues& values, OptionSpelling spelling) {
   const bool has_loss = std::any_of(values.begin(), values.end(), [](const auto& value) {
     const std::string name = table_name(value.first);
-    return name == "loss" || name == "loss-model";
+    return name == "loss" || name == "loss-model" || name == "in-batch";
   });
   if (has_loss) return;
   throw Error(ErrorCode::invalid_option, "prepare needs one of " +
-                                             options::spelled("loss", spelling) + " and " +
-                                             options::spelled("loss-model", spelling));
+                                             options::spelled("loss", spelling) + ", " +
+                                             options::spelled("loss-model", spelling) + " and " +
+                                             options::spelled("in-batch", spelling));
 }
 
 }  // namespace

@@ -167,6 +167,12 @@ MatchedLoss match_loss_model(const ModelDef& loss, const GraphDef& main, const V
     check_type(input, type->second);
     match_dims(input.type, type->second, dims);
   }
+  const bool takes_labels = std::none_of(loss.metadata.begin(), loss.metadata.end(),
+                                         [](const auto& one) { return one.first == no_labels; });
+  if (!takes_labels && !others.empty()) {
+    fail(ErrorCode::mismatch, "the model has no value ", quoted(others[0]->name),
+         " for the loss to read; its outputs are ", names_of(main.outputs));
+  }
   if (!reads_number) {
     fail(ErrorCode::mismatch, "no floating point input of the loss model (it has ",
          names_of(loss.graph.inputs), ") has the name of a value of the model, whose outputs are ",

@@ -11,6 +11,9 @@
 
 namespace ondine::graph {
 
+// The metadata entry of a loss model all of whose inputs are values of the main graph.
+inline constexpr const char* no_labels = "ondine.no_labels";
+
 struct MatchedLoss {
   std::vector<std::string> reads;  // inputs with names of values of the main graph
   std::vector<bool> casts;         // those of them that are float32, their values of low precision
@@ -21,8 +24,8 @@ struct MatchedLoss {
 
 // Throws Error(mismatch) for a loss model with training information, with another number of outputs
 // than one, with an output that is no floating point number of rank 0, with an input whose type is
-// not that of the value of its name (but for casts), or without an input that reads a floating
-// point value.
+// not that of the value of its name (but for casts), without an input that reads a floating
+// point value, or with a label where it has `no_labels`.
 MatchedLoss match_loss_model(const ModelDef& loss, const GraphDef& main, const ValueTypes& types);
 
 // Adds the loss to `model` as function "loss" of domain "ondine.loss" with its own operator sets,
