@@ -1,6 +1,7 @@
 // Several texts in one row train as a row for each.
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <cstdlib>
 
 #include <ondine/build.h>
 #include <ondine/error.h>
@@ -294,6 +295,21 @@ TEST_CASE("packing leaves the inference of a model as it is") {
   const NamedValues feeds{{"input_ids", matrix({{1, 2, 3}})}};
   CHECK(model.infer(feeds)[0].second.tensor().identical(
       Model::load(net.bytes()).infer(feeds)[0].second.tensor()));
+}
+
+TEST_CASE("attention within texts is fused as that of whole rows") {
+  if (std::getenv("ONDINE_NO_FUSION") != nullptr) return;
+  const auto check = [](const Model& model) {
+    const std::string text = model.inspect("optimized");
+    CHECK(text.find("AttentionGrad-") != std::string::npos);
+    CHECK(text.find(" Softmax-") == std::string::npos);
+  };
+  check(prepare(Exported({.positions = Positions::constant}).bytes(), options()));
+  for (const char* name : {"gpt2", "mistral"}) {
+    const HuggingFaceFolder folder(name);
+    import_hugging_face(folder.path(), folder / "net.onnx", {});
+    check(prepare(folder / "net.onnx", options()));
+  }
 }
 
 TEST_CASE("packing is refused where texts of a row would read each other") {

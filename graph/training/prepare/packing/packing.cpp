@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/message.h"
+#include "core/scalar.h"
 #include "core/stop.h"
 #include "graph/contract/opsets.h"
 #include "graph/training/prepare/packing/segments.h"
@@ -47,7 +48,10 @@ class Packer {
       fail(ErrorCode::unsupported, "packing needs an input of ids that are looked up in a table");
     }
     network.model.graph.nodes = std::move(nodes_);
-    segments_.finish(network);
+    const auto& inputs = model_->graph.inputs;
+    const auto ids = std::find_if(inputs.begin(), inputs.end(),
+                                  [&](const ValueDef& one) { return one.name == network.tokens; });
+    segments_.finish(network, ids == inputs.end() ? nullptr : &*ids);
     return network;
   }
 
@@ -162,7 +166,10 @@ class Packer {
     if (found == types_.end() || !found->second.dims) return false;
     const std::vector<DimDef>& dims = *found->second.dims;
     const auto* last = dims.empty() ? nullptr : std::get_if<std::int64_t>(&dims.back());
-    return (dims.size() == 1 || dims.size() == 2) && (last == nullptr || *last != 1);
+    if (dims.size() > 2 || dims.empty() || (last != nullptr && *last == 1)) return false;
+    // [T, T] are distances.
+    const bool is_named = std::holds_alternative<DimName>(dims.back());
+    return dims.size() == 1 || !is_named || dims[0] != dims[1];
   }
 
   // Positions from the beginning of each segment on. Those of padding may be before it.
@@ -199,6 +206,23 @@ PackedNetwork pack_network(const ModelDef& model, const ValueTypes& types, Names
   return Packer(model, types, names).run();
 }
 
+namespace {
+
+// The ids again, since no segment is below 0, in a value of its own: equal nodes of the step and of
+// inference would be merged, and scores that both read are not fused.
+std::string write_ids(GraphWriter& writer, const PackedNetwork& packed, const GraphDef& main) {
+  const auto ids = std::find_if(main.inputs.begin(), main.inputs.end(),
+                                [&](const ValueDef& one) { return one.name == packed.tokens; });
+  std::string segments = packed.segments.name;
+  const DType dtype = ids->type.dtype;
+  if (dtype != DType::int64) segments = writer.cast(segments, dtype, "segments.typed");
+  const std::string zero = writer.initializer("segments.least", scalar_tensor(0, dtype));
+  const std::string least = writer.node("Min", {segments, zero}, "segments.none");
+  return writer.node("Max", {packed.tokens, least}, "segments.tokens");
+}
+
+}  // namespace
+
 PackedNetwork write_packed(GraphWriter& writer, const ModelDef& model, const ValueTypes& types,
                            Renaming& instead) {
   PackedNetwork packed = pack_network(model, types, writer.names());
@@ -208,6 +232,7 @@ PackedNetwork write_packed(GraphWriter& writer, const ModelDef& model, const Val
             std::back_inserter(graph.initializers));
   graph.inputs.push_back(packed.segments);
   instead.insert(packed.values.begin(), packed.values.end());
+  instead.emplace(packed.tokens, write_ids(writer, packed, model.graph));
   return packed;
 }
 

@@ -32,8 +32,8 @@ struct PackedNetwork {
 PackedNetwork pack_network(const ModelDef& model, const ValueTypes& types, Names& names);
 
 // Writes into the writer's graph what the packed network reads, and segment_ids as an input;
-// `instead` receives the values, so that copies of the network's nodes read them. Error(mismatch)
-// where the model has a value of that name.
+// `instead` receives the values and the ids, so that copies of the network's nodes read them.
+// Error(mismatch) where the model has a value of that name.
 PackedNetwork write_packed(GraphWriter& writer, const ModelDef& model, const ValueTypes& types,
                            Renaming& instead);
 

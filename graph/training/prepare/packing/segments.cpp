@@ -89,13 +89,14 @@ std::string Segments::zero(DType dtype) {
   return writer_.initializer("segments.first_position", scalar_tensor(0, dtype));
 }
 
-void Segments::finish(PackedNetwork& network) {
+void Segments::finish(PackedNetwork& network, const ValueDef* ids) {
   network.nodes = std::move(graph_.nodes);
   network.constants = std::move(graph_.initializers);
   network.values = std::move(values_);
   network.segments.name = segments_;
-  network.segments.type = tensor_type(
-      DType::int64, std::vector<DimDef>{DimName("segment_batch"), DimName("segment_tokens")});
+  std::vector<DimDef> dims(2);
+  if (ids != nullptr && ids->type.dims && ids->type.dims->size() == 2) dims = *ids->type.dims;
+  network.segments.type = tensor_type(DType::int64, std::move(dims));
 }
 
 }  // namespace ondine::graph

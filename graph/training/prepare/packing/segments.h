@@ -26,8 +26,8 @@ class Segments {
   // A constant 0 of int64 or int32.
   std::string zero(DType dtype);
 
-  // Moves all of them.
-  void finish(PackedNetwork& network);
+  // Moves all of them. `ids`: the input beside which segment_ids is, of the same dims.
+  void finish(PackedNetwork& network, const ValueDef* ids);
 
  private:
   const std::string& keep(std::string& kept, std::string value);
