@@ -1,7 +1,7 @@
 #!/bin/sh
 # The long tests of several processes and machines: test_distributed.sh [BUILD_DIR]
-# 1, 2 and 4 ranks under each MPI that is installed, times of steps, and a federation of a hundred
-# nodes beside one in PyTorch. What is not installed is left out.
+# 1, 2 and 4 ranks under each MPI that is installed, times of steps, over a link of 1 Gbit/s too, and
+# a federation of a hundred nodes beside one in PyTorch. What is not installed is left out.
 set -eu
 source=$(cd "$(dirname "$0")/.." && pwd)
 build=${1:-$source/build}
@@ -34,6 +34,11 @@ for mpi in $(mpis "$build"); do
   time_of "$mpi, 2 ranks, 4 micro-shards" run_ranks "$mpi" 2 "$build/bin/ondine" "$@"
   time_of "$mpi, 2 ranks, --fast-reduce" run_ranks "$mpi" 2 "$build/bin/ondine" "$@" --fast-reduce
 done
+
+# The same of larger networks, and over a link of 1 Gbit/s, where bench_models is built.
+if [ -x "$build/bin/bench_models" ] && python3 -c 'import numpy' 2>/dev/null; then
+  python3 "$source/bench/cluster/two_ranks.py" "$build" "$build/two_ranks"
+fi
 
 # The hundred nodes; skipped where Flower or PyTorch cannot be installed.
 status=0

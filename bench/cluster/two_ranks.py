@@ -23,7 +23,8 @@ import numpy as np
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 WORKLOADS = {"W4": (8, 3_504_872), "W6": (8, 11_173_962), "W7": (8, 3_289_354)}  # batch, parameters
-STEPS, EPOCHS, TURNS = 8, 4, 3
+STEPS, EPOCHS = 8, 4
+TURNS = int(os.environ.get("ONDINE_TURNS", "3"))
 RATE = 1e9 / 8  # bytes a second
 ALONE = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
          "OMPI_MCA_btl_vader_single_copy_mechanism": "none", "OMPI_MCA_hwloc_base_binding_policy":
