@@ -5,10 +5,10 @@
 
 #include "core/message.h"
 
-#if defined(__linux__)
+#if __has_include(<sys/random.h>)
 #include <sys/random.h>
-#elif defined(__APPLE__) || defined(__EMSCRIPTEN__) || defined(__FreeBSD__) || defined(__OpenBSD__)
-#include <sys/random.h>
+#endif
+#if __has_include(<unistd.h>)
 #include <unistd.h>
 #endif
 
