@@ -10,6 +10,8 @@
 #include <map>
 #include <set>
 
+#include <ondine/printable.h>
+
 #include "ondine/elements.h"
 
 namespace ondine::cli {
