@@ -25,6 +25,31 @@ void write_decoder(const Workshop& shop) {
   shop.write("net.onnx", {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
 }
 
+// The same after one layer of attention, without projections.
+void write_attention(const Workshop& shop) {
+  ModelBuilder b("attention");
+  const auto integer = [&](const char* name, std::int64_t value) {
+    return b.initializer(name, Tensor::scalar(value));
+  };
+  const std::string ids = b.input("input_ids", DType::int64, {"N", "T"});
+  const std::string table = b.initializer("table", random_floats({256, 16}, 1, -1, 1));
+  const std::string head = b.initializer("head", random_floats({16, 256}, 2, -0.5F, 0.5F));
+  const std::string x = b.node("Gather", {table, ids});
+  const std::string length = b.node("Gather", {b.node("Shape", {ids}), integer("tokens", 1)});
+  const std::string keys = b.node("Range", {integer("first", 0), length, integer("step", 1)});
+  const std::string queries =
+      b.node("Unsqueeze", {keys, b.initializer("axes", Tensor::of<std::int64_t>({1}, {1}))});
+  const std::string scores = b.node(
+      "MatMul", {x, b.node("Transpose", {x}, {{"perm", std::vector<std::int64_t>{0, 2, 1}}})});
+  const std::string seen = b.node("Where", {b.node("LessOrEqual", {keys, queries}), scores,
+                                            b.initializer("least", Tensor::scalar(-3e38F))});
+  const std::string y = b.node("MatMul", {b.node("Softmax", {seen}), x});
+  b.node("MatMul", {y, head}, {}, "logits");
+  b.output("logits", DType::float32, {"N", "T", 256});
+  const std::vector<std::byte> bytes = b.bytes();
+  shop.write("net.onnx", {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+}
+
 const std::string prepare =
     "prepare net.onnx -o train.onnx --loss softmax-cross-entropy --optimizer adam "
     "--learning-rate 0.1 --init keep ";
@@ -126,4 +151,34 @@ TEST_CASE("conversations are trained by a template that the model keeps") {
              Contains("accuracy 1"));
   shop.refuse("eval tuned.onnx --data rows.jsonl --chat-template chatml",
               "--chat-template 'chatml' is not what the model was trained with");
+}
+
+TEST_CASE("rows of several texts train as a row for each") {
+  const Workshop shop;
+  write_attention(shop);
+  write_rows(shop);
+  shop.succeed(prepare + "--ignore-index -100 --packing");
+  const std::string one = "train train.onnx --data rows.jsonl --epochs 1 --batch-size 3 ";
+  const auto loss = [&](const std::string& more) {
+    const std::string out = shop.succeed(one + "--text-length 12 " + more).out;
+    return std::stod(out.substr(out.find("loss ") + 5));
+  };
+  const double alone = loss("");
+  CHECK(alone > 0);
+  CHECK(loss("--pack") == Approx(alone).epsilon(1e-5));
+  CHECK_THAT(shop.succeed(one + "--text-length 12 --pack").err,
+             Contains("note: 3 texts are packed into 2 rows of 12 ids"));
+  shop.refuse(one + "--pack", "--text-length");
+  // After a note on the rows.
+  const auto refuse = [&](const std::string& arguments, const char* text) {
+    const cli_test::Result result = shop.run(arguments);
+    CHECK(result.exit_code != 0);
+    CHECK_THAT(result.err, Contains(text));
+  };
+  refuse("eval train.onnx --data rows.jsonl --text-length 12 --pack",
+         "evaluation rows of one text");
+  shop.succeed(prepare + "--ignore-index -100");
+  refuse(one + "--text-length 12 --pack", "a model prepared with --packing");
+  write_decoder(shop);
+  shop.refuse(prepare + "--ignore-index -100 --packing", "no attention is recognized");
 }
