@@ -74,11 +74,15 @@ struct GenerateReport {
   double decode_seconds = 0;
   GenerateEnd end = GenerateEnd::max_tokens;
   GenerateCache cache = GenerateCache::none;  // of the last step
+  std::string no_cache;                       // why there is none; else empty
 };
 
 // Writes with a model, which must outlive it and is only read: generate() may run in any number of
 // threads at once. The same prompt, options, model and processor give the same text for any number
 // of threads.
+//
+// A model without caches gets some where a proof finds that they give its scores
+// (docs/generate.md).
 //
 // Inputs that are understood (docs/generate.md): ids [N, T]; an attention mask [N, S] of integers;
 // positions [N, T]; caches, floating point inputs each of which has an output of the same dims but

@@ -49,7 +49,8 @@ void print(const GenerateReport& report) {
   std::cerr << "prefill: " << tokens_and_rate(report.prompt_tokens, report.prefill_seconds)
             << "\ndecoding: " << tokens_and_rate(steps, report.decode_seconds)
             << "\ntext: " << count_of_tokens(report.tokens.size()) << ", ended by "
-            << to_string(report.end) << "\ncache: " << to_string(report.cache) << '\n';
+            << to_string(report.end) << "\ncache: " << to_string(report.cache)
+            << (report.no_cache.empty() ? "" : ", since " + report.no_cache) << '\n';
 }
 
 bool write(std::string_view part) {

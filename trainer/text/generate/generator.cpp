@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <utility>
 
 #include <ondine/generate.h>
@@ -7,6 +8,7 @@
 #include "core/message.h"
 #include "core/out_of_memory.h"
 #include "trainer/data/text/passage.h"
+#include "trainer/text/caches/cached_model.h"
 #include "trainer/text/generate/decoder_call.h"
 #include "trainer/text/generate/require_options.h"
 #include "trainer/text/generate/sampler.h"
@@ -69,7 +71,55 @@ struct Generator::Impl {
   Impl(const Model& model, GenerateOptions given)
       : options(checked(std::move(given))),
         chat_template(template_of(model, options)),
-        call(model, encoding_of(model, options)) {}
+        call(model, encoding_of(model, options)) {
+    if (call.ports().caches.empty()) make_caches(model);
+  }
+
+  // The model with caches, where it can be made and gives the same.
+  void make_caches(const Model& model) {
+    made = text::make_cached_model(model, call.ports(), static_cast<std::int64_t>(call.context()));
+    if (!made.model) return;
+    made.reason = "with caches its scores differ";
+    try {
+      cached.emplace(*made.model, call.encoding());
+      if (agrees()) return;
+    } catch (const Error& error) {
+      if (error.code() == ErrorCode::cancelled) throw;
+      made.reason = error.what();
+    }
+    cached.reset();
+    made.model.reset();
+  }
+
+  // Of a few tokens, read at once and in two steps.
+  bool agrees() const {
+    std::vector<std::int64_t> tokens;
+    for (std::int64_t i = 0; i < std::min<std::int64_t>(12, made.longest); ++i) {
+      tokens.push_back((i * i * 7 + 3 * i + 1) % call.encoding().size());
+    }
+    const auto all = std::span<const std::int64_t>(tokens);
+    const std::vector<double> wanted = text::make_token_scores(call)->next(all);
+    const auto steps = text::make_token_scores(*cached);
+    steps->next(all.first(all.size() - 1));
+    const std::vector<double> found = steps->next(all);
+    double largest = 1;
+    for (const double score : wanted) {
+      if (std::isfinite(score)) largest = std::max(largest, std::abs(score));
+    }
+    return std::ranges::equal(wanted, found, [&](double x, double y) {
+      return x == y || std::abs(x - y) <= 1e-4 * largest;
+    });
+  }
+
+  std::string why_none() const {
+    if (!cached) return made.reason;
+    return cat("the text has more than ", made.longest, " tokens");
+  }
+
+  std::unique_ptr<text::TokenScores> scores() const {
+    return cached ? text::make_token_scores(call, *cached, made.longest)
+                  : text::make_token_scores(call);
+  }
 
   // One text.
   class Run;
@@ -77,6 +127,8 @@ struct Generator::Impl {
   GenerateOptions options;
   std::string chat_template;  // empty where there is none
   text::DecoderCall call;
+  text::CachedModel made;                   // of a model without caches
+  std::optional<text::DecoderCall> cached;  // of `made`
 };
 
 class Generator::Impl::Run {
@@ -84,7 +136,7 @@ class Generator::Impl::Run {
   Run(const Impl& impl, std::span<const std::int64_t> prompt, const OnText& on_text)
       : impl_(&impl),
         on_text_(&on_text),
-        scores_(text::make_token_scores(impl.call)),
+        scores_(impl.scores()),
         sampler_(impl.options),
         stream_(impl.call.encoding(), prompt),
         scanner_(impl.options.stop),
@@ -98,6 +150,7 @@ class Generator::Impl::Run {
     if (!is_cut()) show(stream_.finish());
     if (!is_cut()) write(scanner_.finish());
     report_.cache = scores_->cache();
+    if (report_.cache == GenerateCache::none) report_.no_cache = impl_->why_none();
     return std::move(report_);
   }
 

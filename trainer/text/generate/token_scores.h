@@ -23,5 +23,9 @@ class TokenScores {
 
 // `call` must outlive it.
 std::unique_ptr<TokenScores> make_token_scores(const DecoderCall& call);
+// The same with `cached`, the model with caches that were made for it, for texts of up to `longest`
+// tokens.
+std::unique_ptr<TokenScores> make_token_scores(const DecoderCall& call, const DecoderCall& cached,
+                                               std::int64_t longest);
 
 }  // namespace ondine::text

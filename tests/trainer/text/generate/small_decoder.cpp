@@ -31,6 +31,7 @@ class Writer {
     std::string x = b_.node("Gather", {weight({shape_.vocabulary, SmallDecoder::width}), ids_});
     const std::string places = weight({256, SmallDecoder::width});
     if (!shape_.rotary) x = b_.node("Add", {x, b_.node("Gather", {places, positions_})});
+    if (shape_.centers) x = b_.node("Sub", {x, b_.node("ReduceMean", {x}, {{"axes", Ints{1}}})});
     for (std::int64_t layer = 0; layer < SmallDecoder::layers; ++layer) x = add_layer(x, layer);
     b_.node("MatMul", {x, weight({SmallDecoder::width, shape_.vocabulary})}, {}, "logits");
     b_.output("logits", DType::float32, {"N", tokens, shape_.vocabulary});
@@ -76,7 +77,9 @@ class Writer {
     const std::string total = b_.node("Add", {past, steps});
     const std::string queries = b_.node("Range", {past, total, one});
     if (!shape_.positions) positions_ = b_.node("Unsqueeze", {queries, ints({0})});
+    if (shape_.counts_down) positions_ = b_.node("Sub", {steps, positions_});
     std::string rows = b_.node("Unsqueeze", {queries, ints({1})});
+    if (shape_.sees_all) rows = total;
     if (shape_.mixes_new_tokens) {
       rows = b_.node("Where", {b_.node("Greater", {past, zero}), total, rows});
     }

@@ -17,6 +17,9 @@ struct SmallDecoder {
   std::int64_t window = 0;  // a query sees that many places; 0: all
   bool ignores_mask = false;
   bool mixes_new_tokens = false;  // after others, all of a step see each other
+  bool sees_all = false;          // also later tokens
+  bool counts_down = false;       // positions, from the length
+  bool centers = false;           // the text, by the mean of all tokens
   std::int64_t tokens = 0;        // of a step; 0: any number
   std::int64_t vocabulary = 256;
   std::string past = "past_key_values.%.key", present = "present.%.key";

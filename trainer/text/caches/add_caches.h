@@ -1,0 +1,21 @@
+// A language model without caches as one with them.
+#pragma once
+
+#include <string>
+
+#include "graph/contract/catalogue.h"
+#include "graph/ir/document.h"
+#include "trainer/text/caches/token_axes.h"
+
+namespace ondine::text {
+
+// The graph of one text with inputs for keys and values of earlier tokens ("past_key_values.0") and
+// outputs that have those of the new tokens too ("present.0"), a mask [1, S] and positions [1, T].
+// Tables of the longest text that `lengths` knows take the place of what the length alone decides.
+// `scores_name`: of the output.
+graph::GraphDef add_caches(const graph::Graph& graph, const TextInputs& inputs,
+                           graph::ValueId scores, const std::string& scores_name,
+                           const CacheSites& sites, LengthValues& lengths,
+                           const graph::Catalogue& catalogue);
+
+}  // namespace ondine::text
