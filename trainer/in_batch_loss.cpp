@@ -14,12 +14,12 @@ namespace ondine {
 namespace {
 
 constexpr std::int64_t opset = 13;
-constexpr std::int64_t ir_version = 8;
+constexpr std::int64_t loss_ir_version = 8;
 
 class InBatchLoss {
  public:
   InBatchLoss() : names_(graph::ModelDef()), writer_(model_.graph, names_, opset) {
-    model_.ir_version = ir_version;
+    model_.ir_version = loss_ir_version;
     model_.producer_name = "ondine";
     model_.opsets = {{"", opset}};
     model_.metadata = {{graph::no_labels, "true"}};

@@ -4,8 +4,8 @@
 #include <new>
 
 #include "core/message.h"
-#include "trainer/assemble.h"
-#include "trainer/model_impl.h"
+#include "trainer/model/assemble.h"
+#include "trainer/model/model_impl.h"
 #include "trainer/text/caches/add_caches.h"
 
 namespace ondine::text {

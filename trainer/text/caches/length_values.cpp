@@ -5,7 +5,7 @@
 
 #include "core/to_doubles.h"
 #include "graph/evaluate/graph_runner.h"
-#include "trainer/plan/specialize.h"
+#include "trainer/plan/rewrite/specialize.h"
 
 namespace ondine::text {
 
