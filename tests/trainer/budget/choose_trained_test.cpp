@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <functional>
 #include <map>
 
 #include "tests/trainer/adapters/network.h"
@@ -45,8 +46,8 @@ std::uint64_t bytes_of_step(const std::vector<std::string>& trained, PrepareOpti
 }
 
 // The shares of all parameters in the sum of `of` over their derivatives.
-template <class Of>
-std::map<std::string, double> shares(const PrepareOptions& options, Of of) {
+std::map<std::string, double> shares(const PrepareOptions& options,
+                                     const std::function<double(double)>& of) {
   std::map<std::string, double> result;
   double total = 0;
   for (const auto& [name, value] : prepare(network(), options).gradients(batch_of_six())) {
