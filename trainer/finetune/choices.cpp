@@ -101,6 +101,11 @@ void check_options(const FinetuneOptions& options) {
         "finetune looks at the data for its choices, which privacy (FinetuneOptions::prepare) does "
         "not cover; prepare the model and train it");
   }
+  if (options.prepare.packing || options.data.text.next.pack) {
+    fail(ErrorCode::mismatch,
+         "finetune evaluates rows of one text, so that it does not pack several into one (--pack); "
+         "prepare the model with --packing and train it");
+  }
   if (options.loss && fit::has_no_score(graph::name_of(*options.loss))) {
     fail(ErrorCode::mismatch, "finetune cannot evaluate a network with the loss ",
          graph::name_of(*options.loss), "; train it with prepare and Trainer");

@@ -84,10 +84,10 @@ void add_preparation(Finetune& rows) {
             {"beta1", "beta2", "epsilon", "projection-rank", "projection-every", "projection-scale",
              "distance"},
             prepare_of);
-  rows.take(all,
-            {"train", "freeze", "last-layers", "only-biases", "init", "packing", "no-training-mode",
-             "untie", "tie"},
-            prepare_of);
+  rows.take(
+      all,
+      {"train", "freeze", "last-layers", "only-biases", "init", "no-training-mode", "untie", "tie"},
+      prepare_of);
   rows.take(all,
             {"lora", "lora-alpha", "lora-targets", "lora-dropout", "rslora", "dora", "lora-init"},
             prepare_of);

@@ -64,6 +64,9 @@ TEST_CASE("options without effect are errors") {
   options.trainer.early_stopping = EarlyStopping{.metric = "val_accuracy"};
   refuse(options, "trainer.early_stopping has no effect with patience 0");
   options = {};
+  options.data.text.next.pack = true;
+  refuse(options, "finetune evaluates rows of one text");
+  options = {};
   options.loss = Loss::triplet;
   refuse(options, "cannot evaluate a network with the loss triplet");
 }
