@@ -212,7 +212,9 @@ class Check {
 
 void check_packing(const graph::ModelDef& prepared, const std::string& scores,
                    const LoadOptions& load) {
-  with_context([&] { Check(prepared, scores, load).run(); },
+  LoadOptions exact = load;
+  exact.precision = Precision::float32;
+  with_context([&] { Check(prepared, scores, exact).run(); },
                [] { return std::string("packing (--packing)"); });
 }
 

@@ -288,6 +288,12 @@ TEST_CASE("packed rows of exported forms of attention train as a row for each te
   }
 }
 
+TEST_CASE("a model that rounds products is tried out without rounding") {
+  LoadOptions load;
+  load.precision = Precision::bfloat16;
+  CHECK_NOTHROW(prepare(Exported({}).bytes(), options(), load));
+}
+
 TEST_CASE("packing leaves the inference of a model as it is") {
   const Exported net({});
   const Model model = prepare(net.bytes(), options());
