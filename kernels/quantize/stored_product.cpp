@@ -28,7 +28,7 @@ const math::StoredProductKernels& product_rows() {
   return *math::kernels().quantize->stored_product;
 }
 
-bool is_signed(DType dtype) { return dtype == DType::int8 || dtype == DType::int4; }
+bool holds_signed(DType dtype) { return dtype == DType::int8 || dtype == DType::int4; }
 
 // Of int4 or uint4, less a whole number.
 bool are_steps(const std::array<float, 16>& levels) {
@@ -61,9 +61,9 @@ std::optional<StoredProduct> StoredProduct::of(const BindContext& context,
 bool StoredProduct::take_elements(const BindContext& context) {
   const DType dtype = matrix_dtype(context, weight);
   const auto levels = context.attr_floats("levels");
-  b_.signed_zero_points = is_signed(dtype);
+  b_.signed_zero_points = holds_signed(dtype);
   if (!is_packed_matrix(context)) {
-    b_.as = is_signed(dtype) ? math::StoredAs::signed_bytes : math::StoredAs::unsigned_bytes;
+    b_.as = holds_signed(dtype) ? math::StoredAs::signed_bytes : math::StoredAs::unsigned_bytes;
     return levels.empty() && dtype != DType::int2 && dtype != DType::uint2;
   }
   if (dtype != DType::int4 && dtype != DType::uint4) return false;

@@ -102,6 +102,9 @@ class Writer {
   }
 
   void rewrite(Node& one, std::size_t index, const CacheSites& sites) {
+    // Whose dims were those of the ids, and now are those of all that is seen.
+    const bool measures = one.op->name == "Shape" || one.op->name == "Size";
+    if (measures && inputs_.mask && one.inputs[0] == *inputs_.mask) one.inputs[0] = inputs_.ids;
     for (const LengthOperand& site : sites.lengths) {
       if (site.node == index) one.inputs[site.input] = places_of(one.inputs[site.input], site);
     }

@@ -26,8 +26,8 @@ class Finder {
         view_(graph, lengths.typed(first_length, {&scores, 1}),
               lengths.typed(second_length, {&scores, 1}), first_length, second_length) {
     view_.set_tokens(inputs.ids, {.token = 1, .key = {}});
-    if (inputs.mask) view_.set_length(*inputs.mask, false);
-    if (inputs.positions) view_.set_length(*inputs.positions, false);
+    if (inputs.mask) view_.set_text(*inputs.mask);
+    if (inputs.positions) view_.set_text(*inputs.positions);
   }
 
   CacheSites run() {

@@ -78,9 +78,10 @@ void NodeTokens::run() {
     of_new_tokens = of_new_tokens && view_.is_of_new_tokens(id);
   }
   const std::string_view op = node().op->name;
-  if (has_tokens && node().op->domain.empty() && (op == "Shape" || op == "Size")) {
-    const bool single = !view_.tokens(in(0))->key;
-    return view_.set_length(node().outputs[0], single);
+  if (node().op->domain.empty() && (op == "Shape" || op == "Size")) {
+    // The dims of a mask are read from the ids (add_caches.cpp).
+    if (view_.is_text(in(0))) return view_.set_length(node().outputs[0], true);
+    if (has_tokens) return view_.set_length(node().outputs[0], !view_.tokens(in(0))->key);
   }
   if (has_tokens) return run_tokens();
   if (!has_length) return;

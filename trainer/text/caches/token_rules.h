@@ -26,6 +26,9 @@ class TokenView {
   bool is_of_new_tokens(graph::ValueId id) const;
   void set_tokens(graph::ValueId id, const TokenAxes& axes);
   void set_length(graph::ValueId id, bool of_new_tokens);
+  // A mask or positions: inputs with the dims of the ids.
+  void set_text(graph::ValueId id);
+  bool is_text(graph::ValueId id) const;
 
   // nullopt where a dim is unknown.
   std::optional<Shape> shape(graph::ValueId id) const;
@@ -42,7 +45,7 @@ class TokenView {
  private:
   struct Known {
     std::optional<TokenAxes> tokens;
-    bool is_length = false, of_new_tokens = false;
+    bool is_length = false, of_new_tokens = false, is_text = false;
   };
   const Known& known(graph::ValueId id) const { return known_[static_cast<std::size_t>(id)]; }
   Known& known(graph::ValueId id) { return known_[static_cast<std::size_t>(id)]; }

@@ -29,6 +29,12 @@ void TokenView::set_length(ValueId id, bool of_new_tokens) {
   known(id).of_new_tokens = of_new_tokens;
 }
 
+void TokenView::set_text(ValueId id) {
+  known(id).is_text = true;
+  set_length(id, false);
+}
+bool TokenView::is_text(ValueId id) const { return known(id).is_text; }
+
 std::optional<Shape> TokenView::shape(ValueId id) const { return first_[id].type.shape(); }
 std::optional<Shape> TokenView::second_shape(ValueId id) const { return second_[id].type.shape(); }
 

@@ -135,6 +135,8 @@ TEST_CASE("a cache is made for attention in its parts, with learned and with rot
   CHECK(difference(SmallDecoder{.mask = true, .positions = true, .rotary = rotary}.model(), 3, 20) <
         1e-4);
   CHECK(difference(SmallDecoder{.rotary = rotary, .window = 7}.model(), 5, 80) < 1e-4);
+  CHECK(difference(SmallDecoder{.mask = true, .rotary = rotary, .measures_mask = true}.model(), 3,
+                   20) < 1e-4);
 }
 
 TEST_CASE("a cache is made for operators of attention, with fewer heads and with a window") {

@@ -72,7 +72,7 @@ class Writer {
   void measure() {
     const std::string zero = constant(Tensor::scalar(std::int64_t{0}));
     const std::string one = constant(Tensor::scalar(std::int64_t{1}));
-    const std::string steps = dim(ids_, 1);
+    const std::string steps = dim(shape_.measures_mask ? mask_ : ids_, 1);
     const std::string past = shape_.caches ? dim(name(shape_.past, 0, "key"), 2) : zero;
     const std::string total = b_.node("Add", {past, steps});
     const std::string queries = b_.node("Range", {past, total, one});
@@ -154,7 +154,12 @@ class Writer {
         b_.node("Softmax", {b_.node("Add", {scores, bias_})}, {{"axis", std::int64_t{3}}});
     const std::string seen =
         b_.node("Transpose", {b_.node("MatMul", {shares, v})}, {{"perm", Ints{0, 2, 1, 3}}});
-    const std::string joined = b_.node("Reshape", {seen, ints({0, 0, SmallDecoder::width})});
+    std::string dims = ints({0, 0, SmallDecoder::width});
+    if (shape_.measures_mask) {
+      dims = b_.node("Concat", {b_.node("Shape", {mask_}), ints({SmallDecoder::width})},
+                     {{"axis", std::int64_t{0}}});
+    }
+    const std::string joined = b_.node("Reshape", {seen, dims});
     const std::string y = b_.node("Add", {x, b_.node("MatMul", {joined, weight(square)})});
     const std::string hidden = b_.node("Relu", {b_.node("MatMul", {y, weight(square)})});
     return b_.node("Add", {y, b_.node("MatMul", {hidden, weight(square)})});

@@ -17,6 +17,7 @@ struct SmallDecoder {
   std::int64_t window = 0;  // a query sees that many places; 0: all
   bool ignores_mask = false;
   bool mixes_new_tokens = false;  // after others, all of a step see each other
+  bool measures_mask = false;     // takes the number of tokens from the mask
   bool sees_all = false;          // also later tokens
   bool counts_down = false;       // positions, from the length
   bool centers = false;           // the text, by the mean of all tokens
