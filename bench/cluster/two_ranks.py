@@ -18,6 +18,7 @@ import re
 import resource
 import subprocess
 import sys
+import time
 
 import numpy as np
 
@@ -113,17 +114,24 @@ class Link:
                 "link0", "netns", self.names[1])
             for number, name in enumerate(self.names):
                 inside = self.inside(number)
+                run(*inside, "sysctl", "-qw", "net.ipv6.conf.all.disable_ipv6=1")
                 run(*inside, "ip", "link", "set", "lo", "up")
                 run(*inside, "ip", "addr", "add", f"10.78.0.{number + 1}/24", "dev", "link0")
                 run(*inside, "ip", "link", "set", "link0", "up")
                 run(*inside, "tc", "qdisc", "add", "dev", "link0", "root", "tbf", "rate", "1gbit",
                     "burst", "256k", "latency", "50ms")
+            while any(self.state(number) != "up" for number in range(2)):
+                time.sleep(0.1)  # the kernel takes up to a second
         except BaseException:
             self.close()
             raise
 
     def inside(self, number):
         return ["ip", "netns", "exec", self.names[number]]
+
+    def state(self, number):
+        return subprocess.run([*self.inside(number), "cat", "/sys/class/net/link0/operstate"],
+                              check=True, capture_output=True, text=True).stdout.strip()
 
     def close(self):
         for name in self.names:
