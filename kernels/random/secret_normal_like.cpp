@@ -59,6 +59,6 @@ extern const OpDef secret_normal_like{.name = "SecretNormalLike",
                                       .bind = bind,
                                       .expand = expand,
                                       .traits = {.shape_only = 1, .random = true},
-                                      .no_gradient = 1};
+                                      .no_gradient = any_input};
 
 }  // namespace ondine::kernels::ops

@@ -173,7 +173,7 @@ TEST_CASE("arguments that contradict each other or lack another are wrong usage"
        "--class-weights balanced needs --data"},
       {prepare + "--data data",
        "prepare reads --data for --class-weights balanced, --one-hot, "
-       "--embed, --standardize and --impute only"},
+       "--embed, --standardize, --impute and --train-budget only"},
       {prepare + "--one-hot a", "--one-hot, --embed, --standardize and --impute need --data"},
       {prepare + "--table-input x", "--table-input"},
       {prepare + "--data d --embed a=0", "COLUMN=SIZE with a size from 1 to 65536"},

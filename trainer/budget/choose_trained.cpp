@@ -234,8 +234,13 @@ class Choice {
         order.push_back(&one);
       }
     }
-    if (names.empty() && !order.empty()) names.insert(order.front()->name);
+    const bool has_head = !names.empty();
+    if (!has_head) names.insert(order.front()->name);
     std::uint64_t bytes = bytes_of(names);
+    if (bytes > budget_->bytes && !has_head) {
+      names = {(*std::ranges::min_element(order, {}, &Candidate::bytes))->name};
+      bytes = bytes_of(names);
+    }
     if (bytes > budget_->bytes) return {names, bytes};
     std::size_t fits = 0;
     std::size_t exceeds = order.size() + 1;

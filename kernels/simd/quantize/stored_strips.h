@@ -48,13 +48,14 @@ ONDINE_INLINE void load_zero_points(Vec<float> (&zeros)[Vectors], const StoredMa
   }
 }
 
-// Adds the sums, times the scales, to C; the first ones begin with the bias.
+// Adds the sums, times the scales, to C. The bias comes last, as a node behind the product adds it.
 template <StoredAs As, int Rows, int Vectors, bool Partial>
 ONDINE_INLINE void add_scaled(const StoredProductCall& call, const Strip& s,
                               Vec<float> (&acc)[Rows][Vectors]) {
   constexpr int L = lanes<float>;
   const StoredMatrix& b = *call.b;
   const float* const scales = b.scales + s.scale_at(b);
+  const bool is_last = s.p + s.terms == b.k;
   const auto left = [&](int v) __attribute__((always_inline)) {
     return Partial ? s.columns - v * L : L;
   };
@@ -71,12 +72,9 @@ ONDINE_INLINE void add_scaled(const StoredProductCall& call, const Strip& s,
           b.column_step == 0 ? broadcast(scales[0]) : load_some(scales + v * L, left(v));
       const Vec<float> scaled = rounded(acc[i][v] * scale);
       Vec<float> sum{};
-      if (s.p > 0) {
-        sum = load_some(c + v * L, left(v));
-      } else if (call.bias != nullptr) {
-        sum = load_some(call.bias + s.j + v * L, left(v));
-      }
+      if (s.p > 0) sum = load_some(c + v * L, left(v));
       sum += scaled;
+      if (is_last && call.bias != nullptr) sum += load_some(call.bias + s.j + v * L, left(v));
       if (left(v) >= L) {
         store(c + v * L, sum);
       } else {

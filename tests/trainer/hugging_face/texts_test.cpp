@@ -1,6 +1,7 @@
 // What a folder says of texts, and the texts that decoders write; tokenizer.json is needed.
 #include <ondine/import_hugging_face.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 #include <ondine/data_record.h>
@@ -12,6 +13,31 @@
 
 using namespace ondine;
 using namespace ondine::test;
+
+namespace {
+
+// The tokens with the largest scores, each by all that are before it.
+std::vector<std::int64_t> likeliest(const Model& model, std::vector<std::int64_t> ids,
+                                    std::size_t count) {
+  std::vector<std::int64_t> tokens;
+  while (tokens.size() < count) {
+    const Shape shape{1, std::ssize(ids)};
+    NamedValues feeds;
+    for (const PortInfo& input : model.inputs()) {
+      feeds.emplace_back(
+          input.name,
+          Tensor::of(shape,
+                     input.name == "input_ids" ? ids : std::vector<std::int64_t>(ids.size(), 1)));
+    }
+    const Results results = model.infer(feeds);
+    const auto scores = results["logits"].tensor().values<float>().last(11);
+    tokens.push_back(std::ranges::max_element(scores) - scores.begin());
+    ids.push_back(tokens.back());
+  }
+  return tokens;
+}
+
+}  // namespace
 
 TEST_CASE("Decoders with caches compute the same in parts") {
   for (const std::string name :
@@ -28,10 +54,9 @@ TEST_CASE("Decoders with caches compute the same in parts") {
     options.encoding =
         TokenizerFile{word_pieces({"[UNK]", "a", "b", "c", "d", "e", "f", "g", "h", "i", "j"})}
             .encoding();
-    const GenerateReport slow = Generator(whole, options).generate(prompt);
     const GenerateReport fast = Generator(cached, options).generate(prompt);
-    CHECK(slow.tokens == fast.tokens);
-    CHECK(slow.cache == GenerateCache::none);
+    CHECK(fast.tokens == likeliest(whole, prompt, 9));
+    CHECK(Generator(whole, options).generate(prompt).tokens == fast.tokens);
     CHECK(fast.cache == GenerateCache::padded);
   }
 }

@@ -94,10 +94,14 @@ void print(const LoadedModel& loaded, bool with_fingerprint) {
     std::cout << "training algorithm " << i << ": updates " << algorithm.updates.size()
               << " variables\n";
     print_ports("  inputs", extra_inputs(model, i));
+    const std::vector<std::string> metrics = step_metrics(model, i);
     std::cout << "  metrics\n";
-    for (const std::string& name : step_metrics(model, i)) {
-      std::cout << "  " << printable(name) << '\n';
-    }
+    for (const std::string& name : metrics) std::cout << "  " << printable(name) << '\n';
+    std::vector<PortInfo> others = algorithm.outputs;
+    std::erase_if(others, [&](const PortInfo& port) {
+      return std::ranges::find(metrics, port.name) != metrics.end();
+    });
+    if (!others.empty()) print_ports("  other outputs", others);
   }
   std::int64_t parameters = 0;
   const std::vector<StateInfo> state = model.state();
