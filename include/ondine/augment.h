@@ -5,12 +5,12 @@
 
 namespace ondine {
 
-// What a training run does to the rows of images and recordings that it takes: pure functions of
-// the run's seed, the epoch and the row, so that a resumed run sees the same rows as one that was
-// not stopped, with any number of threads. Of images, in this order: shift, rotation, scaling and
-// flips (of every input and label with the height and width of the images, labels of integers by
-// the nearest position), then, of inputs of the model only, colours and the cut-out square, then
-// mixing. Pixels from outside an image are 0.
+// Changes that a training run makes to the rows of images and recordings that it takes. They are
+// pure functions of the run's seed, the epoch and the row, so a resumed run sees the same rows as
+// an uninterrupted one, with any number of threads. Images go through, in this order: shift,
+// rotation, scaling and flips (of every input and label with the height and width of the images;
+// integer labels take the nearest position); then, for model inputs only, colours and the cut-out
+// square; then mixing. Pixels from outside an image are 0.
 struct Augmentation {
   bool flip = false;           // left to right, half of the images
   bool flip_vertical = false;  // top to bottom, half of the images
@@ -25,9 +25,9 @@ struct Augmentation {
   // Mixes a row with another of the data, with shares from the distribution Beta(mixup, mixup). All
   // inputs of the algorithm must be floating point numbers: labels are probabilities (soft_labels).
   double mixup = 0;
-  // Of recordings, in this order: moves by up to so many seconds either way, zeros come in; adds
-  // white noise whose standard deviation is a part of the recording's root mean square, between 0
-  // and `noise` of it.
+  // Changes to recordings, in this order: `time_shift` moves a recording by up to so many seconds
+  // either way, zeros come in; `noise` adds white noise whose standard deviation is between 0 and
+  // `noise` times the recording's root mean square.
   double time_shift = 0;
   double noise = 0;
 };

@@ -12,9 +12,9 @@
 
 namespace ondine {
 
-// What one of `size()` ranks sees of the others. Every function but rank(), size(), describe() and
-// abort() is called by all ranks, in the same order and with the same sizes, and returns when its
-// result is there. One thread of a rank calls at a time. Throws Error(io) when a rank is lost.
+// One rank's view of all `size()` ranks. Every function but rank(), size(), describe() and abort()
+// is called by all ranks, in the same order and with the same sizes, and returns when its result is
+// there. One thread of a rank calls at a time. Throws Error(io) when a rank is lost.
 class ONDINE_API Communicator {
  public:
   Communicator() = default;

@@ -61,7 +61,7 @@ ONDINE_API DataSplits load_splits(std::span<const std::filesystem::path> places,
 ONDINE_API std::vector<std::uint64_t> shuffled(std::uint64_t n, std::uint64_t seed,
                                                std::uint64_t epoch);
 
-// What inputs are for.
+// Roles of the inputs of a Feeder.
 struct FeedRoles {
   std::vector<std::string> targets = {};  // labels, masks and the like
   // The inputs that get unsigned bytes as 0..1, where this was decided before, as in training.
@@ -129,8 +129,8 @@ struct BatchOptions {
   std::uint64_t seed = 0;
   std::uint64_t epoch = 0;
   bool shuffle = true;
-  // What the batches are for, for example model.algorithm(0).inputs, as in Feeder. Empty: every
-  // column as it is stored.
+  // Inputs that the batches are for, for example model.algorithm(0).inputs, as in Feeder. Empty:
+  // every column as it is stored.
   std::vector<PortInfo> inputs = {};
   ArrayMap map = {};
   FeedRoles roles = {};

@@ -18,7 +18,7 @@
 
 namespace ondine {
 
-// What the elements of the predicted output are.
+// Meaning of the elements of the predicted output.
 enum class OutputMeaning : std::uint8_t {
   unknown,
   logits,             // of classes, or of labels 0 and 1 where the loss is binary
@@ -88,7 +88,7 @@ struct DataRecord {
     std::optional<ImageSize> resize = {};  // pictures of any size become this one
     bool antialias = false;                // its filter widens when pictures shrink
   };
-  // Of the training part.
+  // Size and fingerprint of the training part.
   struct Data {
     std::uint64_t rows = 0;   // 0: unknown
     std::string fingerprint;  // of names, types and a sample of the rows

@@ -55,7 +55,7 @@ struct AudioOptions {
   bool resample = true;   // recordings with another rate; else they are an error
 };
 
-// What data is opened for.
+// Purpose that data is opened for.
 enum class DataUse : std::uint8_t {
   training,    // every row needs its target
   evaluation,  // like training, but pictures that the model resizes keep their own sizes
@@ -77,9 +77,9 @@ struct DatasetOptions {
   Layout layout = Layout::nchw;
   ImageFit image_fit = ImageFit::crop;
   std::optional<ImageSize> image_size = {};  // where the model's input leaves it open
-  // Of a model that resizes its pictures itself, which takes unsigned bytes of any size. Training
-  // needs batches, so that without `image_size` the reader resizes in the same way, to within half
-  // a level of 255; evaluation and inference take each picture in its own size.
+  // Resizing inside a model that takes unsigned bytes of any size. Training needs batches, so
+  // without `image_size` the reader resizes in the same way, to within half a level of 255;
+  // evaluation and inference take each picture in its own size.
   std::optional<InnerResize> inner_resize = {};
   DataUse use = DataUse::training;
   std::string target = {};  // column of a CSV file; empty: the last one
@@ -87,8 +87,9 @@ struct DatasetOptions {
   // columns of other names are left out, and a note names them. Empty: all but the target.
   std::vector<std::string> features = {};
   std::vector<std::string> drop = {};  // columns of a CSV file that are no features
-  // Of a CSV file: a column for each feature by its own name instead of "features", numbers as
-  // float64 [N], NaN where one is missing, and categories as strings [N], empty where one is.
+  // Reads a CSV file into a column for each feature by its own name instead of "features": numbers
+  // as float64 [N], NaN where one is missing, and categories as strings [N], empty where one is
+  // missing.
   std::optional<RawTable> raw = {};
   // With DataUse::inference, where neither `features` nor `target` are given: numbers in a row of
   // the model's input, which tells whether the last column of a CSV file is a target. 0: unknown.
@@ -113,9 +114,9 @@ struct DatasetOptions {
   // Decoded images and recordings that are kept in memory, of each part: what is taken first stays,
   // the rest is decoded again whenever it is taken. A file that changes meanwhile may go unnoticed.
   std::uint64_t cache_bytes = std::uint64_t{256} << 20;
-  // Of opening, and of every batch: Error(limit) when it takes longer.
+  // Time limit of opening, and of every batch: Error(limit) when it takes longer.
   std::optional<std::chrono::milliseconds> deadline = {};
-  // Ends both with Error(cancelled).
+  // Flag that ends both with Error(cancelled).
   std::shared_ptr<const CancelFlag> cancel = {};
 };
 
@@ -159,7 +160,7 @@ struct Parts;
 class ONDINE_API Dataset {
  public:
   Dataset();  // no rows
-  // What the places hold:
+  // Opens the data at the places, which hold one of these:
   // - IDX, .npy and .npz files, and folders of them, by the rules of load_splits.
   // - One folder with a folder of images (PNG, JPEG, BMP, WebP, TIFF) for each class, or with such
   //   folders named train and val (or the like). Columns "image", decoded when a batch is taken,
@@ -252,7 +253,8 @@ class ONDINE_API Dataset {
   const std::optional<TableColumns>& table() const;
   // How texts of the training part were read; nothing where it has none.
   const std::optional<TextOptions>& text() const;
-  // What a person should know of the training part, for example how many recordings are resampled.
+  // Facts that a person should know about the training part, for example how many recordings are
+  // resampled.
   std::vector<std::string> notes() const;
   // Columns of the training part with rows() rows as they are stored: name, element type and dims,
   // the first -1.

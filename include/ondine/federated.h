@@ -45,10 +45,10 @@ struct FederatedOptions {
   // Empty: all metrics under their own names. Aggregation needs the same names of every node.
   ReplyMetrics train_metrics = {};
   ReplyMetrics evaluate_metrics = {};
-  // What a message does not say. Without `checkpoint`, `resume`, `log_dir`, `report`,
-  // `early_stopping` and what belongs to them: Error(mismatch) for these.
+  // Training options that no message gives. Error(mismatch) for `checkpoint`, `resume`, `log_dir`,
+  // `report`, `early_stopping` and the options that belong to them.
   TrainerOptions trainer = {};
-  // Of what the SuperLink sends.
+  // Limits of the data that the SuperLink sends.
   Limits limits = {};
 };
 
@@ -90,7 +90,7 @@ class ONDINE_API FederatedNode {
 
   // Callbacks run on the thread of run().
   void on_message(std::function<void(const FederatedMessage&)> callback);
-  // What a person should know: refused messages, settings without effect, a SuperLink that was
+  // Passes on notes for a person: refused messages, settings without effect, a SuperLink that was
   // away.
   void on_note(std::function<void(const std::string&)> callback);
   // Asked after every step and while waiting; the node ends where it returns false.

@@ -1,5 +1,5 @@
-// What a node of a federation does with a message, for callers that bring messages and answers over
-// the wire themselves (docs/federated.md). FederatedNode does that for Flower.
+// A federation node's answers to messages, for callers that carry messages and answers over the
+// wire themselves (docs/federated.md). FederatedNode does that for Flower.
 #pragma once
 
 #include <chrono>
@@ -27,7 +27,7 @@ struct FederatedRequest {
   std::string type = "train";     // "train", "evaluate" or "query"
   NamedValues arrays = {};        // one for each of FederatedWorker::arrays(); none for a query
   FederatedRecord settings = {};  // "epochs", "learning-rate", ... of docs/federated.md
-  // That the answer may take; Error(limit) where it takes longer.
+  // Time limit of the answer; Error(limit) when it takes longer.
   std::optional<std::chrono::milliseconds> time = {};
 };
 

@@ -50,7 +50,7 @@ struct FinetuneData {
   std::variant<std::monostate, std::vector<std::filesystem::path>, Dataset> value;
 };
 
-// What becomes of the network's last layer.
+// Treatment of the network's last layer.
 enum class HeadChoice : std::uint8_t {
   automatic,  // replaced where its outputs do not fit the targets
   keep,       // Error(mismatch) where they do not fit
@@ -98,7 +98,7 @@ struct FinetuneOptions {
   // metric for `early_stopping` counts, its patience is the one above and not 0. `report`,
   // `checkpoint`, `log_dir`, `augmentation`, `metrics` and the like are used as they are.
   TrainerOptions trainer = {};
-  // Of places. What is not set is as the model's data record says.
+  // Options of data that is given as places. The model's data record supplies what is not set.
   DatasetOptions data = {};
   // `seed` is that of weights, split and order.
   LoadOptions load = {};

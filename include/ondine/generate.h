@@ -58,8 +58,8 @@ ONDINE_API const char* to_string(GenerateEnd end) noexcept;
 enum class GenerateCache : std::uint8_t {
   none,   // computed again for each token
   exact,  // inputs and outputs of the model, which grow with each token
-  // The same with room for the tokens to come, hidden by the attention mask: a plan serves many
-  // tokens.
+  // Inputs and outputs with room for the tokens to come, which the attention mask hides: a plan
+  // serves many tokens.
   padded,
 };
 // The enumerator's name. Static storage.
@@ -69,7 +69,7 @@ struct GenerateReport {
   std::string text;                  // what was written, without the prompt and the stop text
   std::vector<std::int64_t> tokens;  // that were chosen, those of a stop text included
   std::uint64_t prompt_tokens = 0;
-  // Of reading the prompt up to the first choice, and of all further steps.
+  // Time for reading the prompt up to the first choice, and time for all further steps.
   double prefill_seconds = 0;
   double decode_seconds = 0;
   GenerateEnd end = GenerateEnd::max_tokens;
@@ -105,12 +105,12 @@ class ONDINE_API Generator {
   // The text after the prompt. Error(mismatch) for a prompt without a token; that of
   // TextEncoding::encode, and those of Model::infer.
   GenerateReport generate(std::string_view prompt, const OnText& on_text = {}) const;
-  // The same after the ids of tokens. Error(mismatch) for a number that is no id.
+  // The text after a prompt of token ids. Error(mismatch) for a number that is no id.
   GenerateReport generate(std::span<const std::int64_t> prompt, const OnText& on_text = {}) const;
-  // What the assistant says next: the text after what the template makes of the messages, up to
-  // where an answer begins. The template writes all special tokens. Error(mismatch) where neither
-  // options nor model have a template, without a message, and where the template refuses them; the
-  // errors of ChatTemplate::from_text.
+  // The assistant's next message. The template turns the messages into a prompt that ends where an
+  // answer begins, and writes all special tokens. Error(mismatch) if neither options nor model have
+  // a template, if there is no message, and if the template refuses the messages; the errors of
+  // ChatTemplate::from_text.
   GenerateReport answer(std::span<const ChatMessage> messages, const OnText& on_text = {}) const;
 
   const TextEncoding& encoding() const noexcept;

@@ -43,7 +43,7 @@ class ONDINE_API GradientCheck {
   // Throws Error(mismatch) when the algorithm takes no derivative by a state variable.
   explicit GradientCheck(const std::filesystem::path& file, const GradcheckOptions& options = {},
                          const Limits& limits = {});
-  // The same with LoadOptions::operator_sets; of the others `limits` count.
+  // Overload with LoadOptions: only `operator_sets` and `limits` count.
   GradientCheck(const std::filesystem::path& file, const GradcheckOptions& options,
                 const LoadOptions& load);
 

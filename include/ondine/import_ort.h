@@ -51,8 +51,8 @@ ONDINE_API Model import_ort(const std::filesystem::path& folder,
 ONDINE_API ImportOrtReport import_ort(const std::filesystem::path& folder,
                                       const std::filesystem::path& output,
                                       const ImportOrtOptions& options, const Limits& limits = {});
-// The same with LoadOptions::operator_sets, of functions that the evaluation model calls; of the
-// others `limits` count.
+// Overload with LoadOptions: only `limits` and `operator_sets`, which define functions that the
+// evaluation model calls, count.
 ONDINE_API ImportOrtReport import_ort(const std::filesystem::path& folder,
                                       const std::filesystem::path& output,
                                       const ImportOrtOptions& options, const LoadOptions& load);

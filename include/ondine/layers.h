@@ -35,7 +35,7 @@ struct Layer {
   std::uint64_t trained_parameters = 0;
   std::uint64_t frozen_parameters = 0;
   bool shared = false;  // an earlier layer reads one of these parameters, too
-  // Of one inference; nullopt where a shape depends on data. See layers().
+  // Multiply-adds of one inference; nullopt where a shape depends on data. See layers().
   std::optional<std::uint64_t> multiply_adds = 0;
   std::uint64_t output_bytes = 0;  // of all outputs; 0 where a shape depends on data
   // Number of the node in the file's main graph, from 0, that makes its first output; nullopt

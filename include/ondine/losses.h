@@ -14,7 +14,7 @@
 
 namespace ondine {
 
-// What the elements of a loss's labels are.
+// Meaning of the elements of a loss's labels.
 enum class LossLabels : std::uint8_t {
   classes,        // positions in the names of the classes
   probabilities,  // of the classes, which are 1 in all
@@ -36,7 +36,7 @@ struct LossFacts {
 ONDINE_API std::span<const LossFacts> loss_facts() noexcept;
 // nullptr for a name that is none of these, as that of no loss.
 ONDINE_API const LossFacts* find_loss(std::string_view name) noexcept;
-// Of softmax cross entropy that of labels that are classes.
+// The loss's name; for softmax cross entropy, the name with labels that are classes.
 ONDINE_API std::string_view loss_name(Loss loss) noexcept;
 
 // A loss for PrepareOptions::loss_model without labels: row i of one output belongs to row i of the

@@ -25,7 +25,7 @@ struct LowerOptions {
   std::optional<std::uint64_t> external_data_from = {};
 };
 
-// What the lowered model is.
+// Facts about the lowered model.
 struct LowerReport {
   std::int64_t opset = 0;
   std::size_t nodes = 0;  // without those of subgraphs
@@ -48,12 +48,12 @@ struct LowerReport {
 ONDINE_API LowerReport lower(const std::filesystem::path& model,
                              const std::filesystem::path& output, const LowerOptions& options = {},
                              const Limits& limits = {});
-// The same with LoadOptions::operator_sets; of the others `limits` count.
+// Overload with LoadOptions: only `operator_sets` and `limits` count.
 ONDINE_API LowerReport lower(const std::filesystem::path& model,
                              const std::filesystem::path& output, const LowerOptions& options,
                              const LoadOptions& load);
-// The same for a loaded model with its present state as defaults, under the limits that it was
-// loaded with; the bytes of the file.
+// Lowers a loaded model with its present state as defaults, under the limits that it was loaded
+// with. Returns the bytes of the file.
 ONDINE_API std::vector<std::byte> lower(const Model& model, const LowerOptions& options = {},
                                         LowerReport* report = nullptr);
 
@@ -81,7 +81,7 @@ ONDINE_API LowerReport differentiate(const std::filesystem::path& model,
                                      const std::filesystem::path& output,
                                      const DifferentiateOptions& options,
                                      const Limits& limits = {});
-// The same with LoadOptions::operator_sets; of the others `limits` count.
+// Overload with LoadOptions: only `operator_sets` and `limits` count.
 ONDINE_API LowerReport differentiate(const std::filesystem::path& model,
                                      const std::filesystem::path& output,
                                      const DifferentiateOptions& options, const LoadOptions& load);

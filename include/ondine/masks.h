@@ -11,7 +11,7 @@
 
 namespace ondine {
 
-// Of a pixel that the model did not see.
+// Class of a pixel that the model did not see.
 inline constexpr std::uint8_t no_mask_class = 255;
 
 // For each pixel of a picture the class at the nearest position of an output, in rows from the top.

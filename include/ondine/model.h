@@ -53,9 +53,9 @@ struct LoadOptions {
   // Bound of PlanInfo's bytes together: cheap values are computed again rather than kept until a
   // call fits. Error(limit) that says how much is needed when it cannot.
   std::optional<std::uint64_t> memory_budget = {};
-  // Of loading, and of every call until set_deadline: Error(limit) when it takes longer.
+  // Time limit of loading, and of every call until set_deadline: Error(limit) when it takes longer.
   std::optional<std::chrono::milliseconds> deadline = {};
-  // Of loading, and of every call until set_cancel_flag.
+  // Flag that cancels loading, and every call until set_cancel_flag.
   std::shared_ptr<const CancelFlag> cancel = {};
   // Gives the external data of a model that is loaded from bytes; a checksum in the model is then
   // not compared. Not used for files.
@@ -102,7 +102,7 @@ struct AlgorithmInfo {
   std::vector<std::string> updates;  // names of the state variables that a step assigns
 };
 
-// What a model becomes on its way from its file to a call. Without training information the stages
+// Stages of a model on its way from its file to a call. Without training information the stages
 // from `gradient` on are those of inference.
 enum class Stage : std::uint8_t {
   model,      // as it was loaded
@@ -188,8 +188,9 @@ class ONDINE_API Model {
   // assigns all updates at once. Returns the algorithm's outputs, or `fetches` when given (outputs
   // of main or algorithm graph).
   Results train_step(Feeds feeds, std::size_t algorithm = 0, Fetches fetches = {});
-  // The same without allocating once warm: `results` names what is wanted; a tensor of the right
-  // dtype and shape that is already there is overwritten, anything else is replaced.
+  // Trains a step like train_step, without allocating once warm: `results` names the wanted
+  // outputs. A tensor of the right dtype and shape that is already there is overwritten, anything
+  // else is replaced.
   void train_step_into(Feeds feeds, std::size_t algorithm, std::span<NamedValue> results);
 
   // What `algorithm` computes of a batch (loss, accuracy, ...) with the present state, in
@@ -242,7 +243,7 @@ class ONDINE_API Model {
   RestoreReport restore_checkpoint(const std::filesystem::path& file);
   void export_inference(const std::filesystem::path& file, const ExportOptions& = {}) const;
   void export_training(const std::filesystem::path& file, const ExportOptions& = {}) const;
-  // The same files in memory. Error(limit) from 2 GiB on.
+  // Bytes of the files that these functions write. Error(limit) from 2 GiB on.
   std::vector<std::byte> export_inference() const;
   std::vector<std::byte> export_training() const;
 
@@ -285,7 +286,7 @@ class ONDINE_API Model {
   // The printed form of a stage; `algorithm` matters from `training` on. Error(mismatch) for an
   // algorithm that the model does not have, and for `training` in a model that has none.
   std::string inspect(Stage stage, std::size_t algorithm = 0) const;
-  // By the name of the stage.
+  // Printed form of the stage with this name.
   std::string inspect(std::string_view stage, std::size_t algorithm = 0) const {
     return inspect(stage_from_name(stage), algorithm);
   }

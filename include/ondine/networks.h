@@ -26,7 +26,7 @@ ONDINE_API const char* to_string(NetworkKind kind) noexcept;
 // The inverse. Error(mismatch) that lists the names for any other text.
 ONDINE_API NetworkKind network_kind_from_name(std::string_view name);
 
-// What targets are.
+// Kind of the targets.
 enum class TargetKind : std::uint8_t {
   classes,  // one of C classes for each row or position: integers from 0 to C - 1
   labels,   // 0 or 1 for each of the numbers of a row
@@ -41,7 +41,7 @@ struct NetworkOptions {
   std::string target = {};
   // Nothing: names, fractions and values of the targets decide (docs/finetune.md).
   std::optional<TargetKind> targets = {};
-  // Of images in files, which otherwise decide it; the network takes only this one.
+  // Size of images in files; empty: the files decide. The network takes only this size.
   std::optional<ImageSize> image_size = {};
   std::int64_t text_length = 0;  // ids of a row; 0: the longest text, at most 512
   double seconds = 0;            // of a recording; 0: the length that covers most, at most 5

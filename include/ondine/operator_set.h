@@ -50,8 +50,8 @@ struct OperatorSetInfo {
 // another magic. False for a file that cannot be read.
 ONDINE_API bool is_operator_set(const std::filesystem::path& file);
 
-// What the document contains, also where it violates rules. Throws Error(invalid_model) for a file
-// that is no operator set or has invalid functions, Error(limit) and Error(io).
+// Contents of the document, even if it violates rules. Throws Error(invalid_model) for a file that
+// is no operator set or has invalid functions, Error(limit) and Error(io).
 ONDINE_API OperatorSetInfo operator_set_info(const std::filesystem::path& file,
                                              const Limits& limits = {});
 

@@ -17,8 +17,8 @@ struct OperatorUse {
   bool contrib = false;  // defined by onnxruntime, not by the standard
 };
 
-// By identifier: the model's own operators and those of its derivatives, expansions and passes.
-// Throws what Model::load throws.
+// Operators of the model, sorted by identifier: its own and those of its derivatives, expansions
+// and passes. Throws what Model::load throws.
 ONDINE_API std::vector<OperatorUse> operators_of(const std::filesystem::path& model,
                                                  const LoadOptions& options = {});
 

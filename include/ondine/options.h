@@ -38,7 +38,7 @@ enum class OptionKind : std::uint8_t {
 };
 ONDINE_API const char* to_string(OptionKind kind) noexcept;
 
-// What an option belongs to.
+// Structure that an option belongs to.
 enum class OptionGroup : std::uint8_t {
   load,      // LoadOptions
   data,      // DatasetOptions

@@ -7,7 +7,7 @@
 
 namespace ondine {
 
-// Of products of float32 tensors: MatMul, Gemm, Einsum, attention, recurrent layers and
+// Precision of products of float32 tensors: MatMul, Gemm, Einsum, attention, recurrent layers and
 // convolutions.
 enum class Precision : std::uint8_t {
   float32,

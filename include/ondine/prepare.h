@@ -81,9 +81,9 @@ struct WeightAverage {
   std::uint64_t from = 0;  // steps of the optimizer
 };
 
-// What initialize() makes of weights of two or more dims; biases and the like become what they are
-// in the model: zeros stay zeros, ones stay ones, other vectors keep their values. Tables of
-// embeddings, read by Gather alone, are drawn from the standard normal distribution.
+// Initial values that initialize() gives to weights of two or more dims. Biases and the like become
+// what they are in the model: zeros stay zeros, ones stay ones, other vectors keep their values.
+// Tables of embeddings, read by Gather alone, are drawn from the standard normal distribution.
 enum class WeightInit : std::uint8_t {
   keep,  // they go back to the values in the model
   xavier_uniform,
@@ -103,10 +103,10 @@ struct NewHead {
   std::size_t classes = 0;
   // The value that the head reads; empty: the input of the last layer with parameters.
   std::string cut = {};
-  // Of the classes, for the file's metadata; empty, or one for each.
+  // Names of the classes, for the file's metadata; empty, or one for each class.
   std::vector<std::string> names = {};
-  // Of a linear layer that predicts numbers x, one of each: its outputs are deviation * x + mean,
-  // which are constants. Empty: x itself.
+  // Mean and standard deviation of the numbers x that a linear layer predicts, one of each for
+  // every number: its outputs are deviation * x + mean, with constants. Empty: x itself.
   std::vector<float> mean = {};
   std::vector<float> deviation = {};
 };
@@ -130,7 +130,7 @@ class FrozenFormat {
   std::uint8_t code_;
 };
 
-// What the matrices of low-rank adapters start from.
+// Initial values of the matrices of low-rank adapters.
 enum class LoraInit : std::uint8_t {
   random,  // one is drawn, the other zeros: the network computes at first what it did before
   // The part of the weight with its `rank` largest singular values (PiSSA, Meng et al. 2024); the
@@ -193,7 +193,8 @@ struct PrepareOptions {
   // is the batch, for one that the value does not have, and where its rank is not known.
   std::optional<std::int64_t> class_axis = {};
   float huber_delta = 1;
-  // Of softmax_cross_entropy, as in PyTorch. A batch without any label that counts has loss 0.
+  // Settings of softmax_cross_entropy, as in PyTorch. A batch without any label that counts has
+  // loss 0.
   float label_smoothing = 0;                      // in [0, 1)
   std::optional<std::int64_t> ignore_index = {};  // a label that does not count
   std::vector<float> class_weights = {};          // one for each class, not negative; of focal too
@@ -240,7 +241,8 @@ struct PrepareOptions {
   // needed from 2 GiB on.
   std::optional<std::uint64_t> external_data_from = {};
   std::optional<float> clip_value = {};  // bound of every element of the gradients, applied first
-  // Of several that match a parameter, the scales multiply and the latest step counts.
+  // Groups with their own learning rate. If several match a parameter, their scales multiply and
+  // the latest step counts.
   std::vector<RateGroup> rate_groups = {};
   std::optional<WeightAverage> average = {};
   // Two algorithms instead of one: number 0 computes the loss and adds rows times gradient to sums,
@@ -303,12 +305,13 @@ struct PrepareOptions {
   // first node that mixes rows, or the parameter and operator where the norm of a row's gradient
   // cannot be formed; Error(mismatch) for options that it excludes.
   std::optional<Privacy> privacy = {};
-  // Of the optimizer's weight_decay: Error(mismatch) for settings here without one.
+  // Parameters that the optimizer's weight_decay decays: Error(mismatch) for settings here without
+  // a weight_decay.
   DecayedParameters decayed = DecayedParameters::automatic;
   std::vector<DecayGroup> decay_groups = {};
 };
 
-// What becomes of a floating point tensor of the model.
+// A floating point tensor of the model, trained or frozen.
 struct ParameterInfo {
   std::string name;
   Shape shape;
@@ -324,7 +327,7 @@ struct QuantizedWeight {
   double error = 0;  // root of the sum of squared differences over that of squared weights
 };
 
-// What was written, for messages: names of inputs, outputs and trained parameters.
+// Contents of the written model, for messages: names of inputs, outputs and trained parameters.
 struct PrepareReport {
   std::string loss;
   std::vector<std::string> trained;
@@ -344,7 +347,8 @@ struct PrepareReport {
   std::vector<QuantizedWeight> quantized;
   std::size_t quantized_layers = 0;  // of quantization-aware training
   std::string schedule;              // of the learning rate, for people; empty without one
-  // What was frozen for its elements or its name alone; Model::warnings() of what was written.
+  // Tensors that were frozen for their elements or their name alone, and Model::warnings() of the
+  // written model.
   std::vector<std::string> warnings;
   std::string weight_decay;  // of which parameters, for people; empty without one
   // Why PrepareOptions::decayed left some out; empty where it was given or left out none.
@@ -383,7 +387,7 @@ ONDINE_API Model prepare(const Model& model, const PrepareOptions& options = {},
 ONDINE_API PrepareReport prepare(const std::filesystem::path& input,
                                  const std::filesystem::path& output, const PrepareOptions& options,
                                  const Limits& limits = {});
-// The same with LoadOptions::operator_sets; of the others `limits` count.
+// Overload with LoadOptions: only `operator_sets` and `limits` count.
 ONDINE_API PrepareReport prepare(const std::filesystem::path& input,
                                  const std::filesystem::path& output, const PrepareOptions& options,
                                  const LoadOptions& load);

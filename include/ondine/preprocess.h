@@ -1,4 +1,4 @@
-// What a model does to raw pixels or numbers before its first layer.
+// Operations of a model on raw pixels or numbers before its first layer.
 #pragma once
 
 #include <optional>

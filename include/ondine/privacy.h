@@ -27,11 +27,11 @@ struct Privacy {
 // The settings that the model was prepared with; nothing for others.
 ONDINE_API std::optional<Privacy> privacy_of(const Model& model);
 
-// What steps cost that each take every row with probability `rate`, independently of others, and
-// add noise of `noise` times the bound of a row: Renyi differential privacy of the sampled Gaussian
-// mechanism (Mironov et al. 2019) for data sets that differ by one row that is added or removed.
-// It does not hold for batches of shuffled rows. Copies are independent; const functions may run in
-// several threads.
+// Privacy cost of steps that each take every row with probability `rate`, independently of others,
+// and add noise of `noise` times the bound of a row: Renyi differential privacy of the sampled
+// Gaussian mechanism (Mironov et al. 2019) for data sets that differ by one row that is added or
+// removed. The bound does not hold for batches of shuffled rows. Copies are independent; const
+// functions may run in several threads.
 class ONDINE_API PrivacyAccountant {
  public:
   // With orders 1.1, 1.2, ... 10.9, 12, 13, ... 63.

@@ -1,4 +1,4 @@
-// What a call is fed with and what it returns, by name.
+// Values that a call takes and returns, by name.
 #pragma once
 
 #include <concepts>
@@ -49,8 +49,8 @@ class CallList {
 
 }  // namespace detail
 
-// What a call is fed with: model.infer({{"image", x}}), or any contiguous range of NamedValue. Only
-// a range that has a name is viewed instead of kept; it must outlive the Feeds.
+// Values that a call is fed with: model.infer({{"image", x}}), or any contiguous range of
+// NamedValue. Only a range that has a name is viewed instead of kept; it must outlive the Feeds.
 class Feeds : private detail::CallList<NamedValue> {
  public:
   using CallList::CallList;
@@ -64,19 +64,19 @@ class Fetches : private detail::CallList<std::string> {
   std::span<const std::string> names() const noexcept { return elements(); }
 };
 
-// What a call returned: named values in the order in which they were asked for. Owns them; a
-// constant Results may be read by several threads at once.
+// Values that a call returned, with their names, in the order in which they were asked for. Owns
+// them; a constant Results may be read by several threads at once.
 class ONDINE_API Results {
  public:
   Results() = default;
   explicit Results(NamedValues values) : values_(std::move(values)) {}
 
-  // By name. Error(not_found) that lists the names there are.
+  // The value with this name. Error(not_found) that lists the names there are.
   const Value& operator[](std::string_view name) const&;
   Value& operator[](std::string_view name) &;
-  // Of a temporary the value itself, so that a reference to it does not dangle.
+  // The value itself, moved out of a temporary, so that no reference to it dangles.
   Value operator[](std::string_view name) &&;
-  // By position, which must be below size().
+  // The value at this position, which must be below size().
   template <std::integral Index>
   const NamedValue& operator[](Index index) const& {
     return values_[static_cast<std::size_t>(index)];

@@ -56,10 +56,10 @@ using Schedule = std::variant<ConstantSchedule, StepSchedule, CosineSchedule, Po
 // scale skips do not count. From the last step on the rate stays what it is there.
 struct ModelSchedule {
   Schedule schedule = {};  // not PlateauSchedule, which waits for a metric
-  // Of the whole run. 0 will do for StepSchedule and ConstantSchedule unless `warmup` is a
+  // Steps of the whole run. 0 will do for StepSchedule and ConstantSchedule unless `warmup` is a
   // fraction.
   std::uint64_t steps = 0;
-  std::uint64_t epoch_steps = 0;                   // of an epoch; StepSchedule needs it
+  std::uint64_t epoch_steps = 0;                   // steps of an epoch; StepSchedule needs it
   std::optional<std::uint64_t> warmup_steps = {};  // instead of the fraction `warmup` of `steps`
 };
 

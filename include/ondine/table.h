@@ -25,11 +25,11 @@ struct RawTable {
   friend bool operator==(const RawTable&, const RawTable&) = default;
 };
 
-// What takes the place of missing values.
+// Replacements of missing values.
 enum class FillStatistic : std::uint8_t { mean, median };            // of the training rows
 using TableFill = std::variant<FillStatistic, double, std::string>;  // or a number, or a category
 
-// What is to be computed of the training rows.
+// Treatment of columns; its statistics are computed from the training rows.
 struct TableOptions {
   // The input of the model that takes all columns, [N, F] in floating point; empty: the only one.
   std::string input = {};
@@ -48,7 +48,7 @@ struct TableOptions {
   }
 };
 
-// What becomes of a column in front of a network:
+// Encoding of a column in front of a network:
 //   number: (x - mean) / deviation, x being `fill` where it is NaN
 //   one_hot: values.size() numbers, 1 at the position of the value
 //   embedding: `size` numbers, a row of a trained matrix of 1 + values.size() rows

@@ -56,7 +56,7 @@ class ONDINE_API TextEncoding {
 
   // Error(corrupt) naming line and byte where the text is not UTF-8 or has a character U+0000.
   std::vector<std::int64_t> encode(std::string_view text) const;
-  // Of a text that goes on: without ending().
+  // Ids of a text that goes on: without ending().
   std::vector<std::int64_t> encode_beginning(std::string_view text) const;
   // Special tokens that encode() puts before and after each text; rows that are cut off end with
   // the latter.
@@ -74,7 +74,8 @@ class ONDINE_API TextEncoding {
   // character are U+FFFD. Special tokens have no text.
   std::string decode(std::span<const std::int64_t> ids) const;
   std::int64_t size() const noexcept;  // ids are below it
-  // Of short rows. Of pieces the one for padding, else for the end of a text, else for the unknown.
+  // Id that fills short rows. For pieces: the id for padding, else for the end of a text, else for
+  // the unknown.
   std::int64_t padding_id() const noexcept;
   // Tokens that end a text that a model writes: the control piece of a SentencePiece model for the
   // end, and special tokens with one of the usual names, such as </s>, <|endoftext|> and
@@ -95,7 +96,7 @@ class ONDINE_API TextEncoding {
   std::shared_ptr<const text::TokenCoder> coder_;  // none: bytes
 };
 
-// What a row of a .jsonl file for a model of the next token is made of.
+// Contents of a row of a .jsonl file for a model of the next token.
 enum class NextTokenRows : std::uint8_t {
   text,      // a text
   prompt,    // a prompt and its completion

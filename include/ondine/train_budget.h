@@ -12,7 +12,7 @@
 namespace ondine {
 
 struct TrainBudget {
-  // That a training step may take: its arena, the state that it updates and the constants.
+  // Bytes that a training step may take: its arena, the state that it updates and the constants.
   std::uint64_t bytes = 0;
   // Rows of a step; 0: the model's own number where it has a fixed one, else 32.
   std::uint64_t rows = 0;

@@ -71,7 +71,7 @@ struct EarlyStopping {
   std::optional<bool> maximize = {};
 };
 
-// What becomes of a run when a metric of a step is not finite.
+// Reaction of a run to a metric of a step that is not finite.
 enum class OnNan : std::uint8_t {
   // The step fails: Error(not_finite) that names the step and the first tensor that was not finite.
   // With UpdatePolicy::atomic the model keeps the state from before the step.
@@ -84,9 +84,9 @@ struct TrainerOptions {
   std::uint64_t batch_size = 32;
   std::uint64_t seed = 0;  // of the order of rows and of the split
   std::size_t algorithm = 0;
-  // Of a model that PrepareOptions::accumulate made: batches whose gradients are added up before an
-  // update, instead of the number that it was made with. An epoch ends with an update, which may
-  // hold fewer. Schedules count updates.
+  // Number of batches whose gradients are added up before an update, for a model that
+  // PrepareOptions::accumulate made; replaces the number that it was made with. An epoch ends with
+  // an update, which may hold fewer. Schedules count updates.
   std::optional<std::uint64_t> accumulate = {};
   // Validation uses the averages of the parameters (PrepareOptions::average).
   bool averaged = false;
@@ -131,7 +131,7 @@ struct TrainerOptions {
   ArrayMap map = {};         // see Feeder
   bool stop_on_nan = false;  // stops even if on_nan says otherwise
   OnNan on_nan = OnNan::stop;
-  // Of validation, as in EvaluateOptions.
+  // Metrics of validation and their class axis, as in EvaluateOptions.
   std::vector<std::string> metrics = {};
   std::optional<std::int64_t> class_axis = {};
   // A folder for records of the run (docs/metrics.md): TensorBoard event files, steps.csv,
@@ -140,14 +140,14 @@ struct TrainerOptions {
   std::filesystem::path log_dir = {};
   // A page of HTML about the run, written when it ends in whatever way.
   std::filesystem::path report = {};
-  // Of training rows only. A resumed run must have the same one.
+  // Augmentation of the training rows only. A resumed run must have the same one.
   std::optional<Augmentation> augmentation = {};
-  // Of a model that is prepared for privacy (PrepareOptions::privacy), whose batches are random
-  // samples: each row is in a batch with probability batch size / rows, and an epoch is as many
-  // steps as batches of that size would be. The delta of the epsilon that reports tell; empty: the
-  // largest power of ten that is not above 1 / rows. Error(mismatch) for other models, and with
-  // privacy for another batch size than that of the model, folds and mixup. With `seed` 0 such a
-  // run draws the seeds of batches and noise from the operating system, unless it is resumed.
+  // Delta of the epsilon in reports, for models prepared with PrepareOptions::privacy; empty: the
+  // largest power of ten that is not above 1 / rows. Batches of such a model are random samples:
+  // each row is in a batch with probability batch size / rows, and an epoch is as many steps as
+  // batches of that size would be. Error(mismatch) for other models, and with privacy for another
+  // batch size than the model's, folds and mixup. With `seed` 0 such a run draws the seeds of
+  // batches and noise from the operating system, unless it is resumed.
   std::optional<double> privacy_delta = {};
   // The ranks that train together (docs/cluster.md). Each has a Trainer with the same options, data
   // and model, makes the same calls, and gets the same state and reports; only rank 0 writes files,
@@ -181,8 +181,8 @@ struct StepReport {
   std::uint64_t step = 0;        // in the epoch, from 1
   std::uint64_t rows = 0;        // of the epoch that are done
   std::uint64_t epoch_rows = 0;  // of the whole epoch
-  // Of this step, or of the latest update where gradients are accumulated by a model with a
-  // schedule of its own; empty without a schedule and before such an update.
+  // Learning rate of this step, or of the latest update where gradients are accumulated by a model
+  // with a schedule of its own; empty without a schedule and before such an update.
   std::optional<double> learning_rate = {};
   Metrics last;  // of this step
   Metrics mean;  // of the epoch so far
@@ -244,7 +244,7 @@ struct FitReport {
   // Why records or the report are incomplete; empty when they are not. Training does not stop for
   // them.
   std::string record_note = {};
-  // Of cross-validation, in their order; empty without it.
+  // Reports of the folds of cross-validation, in their order; empty without it.
   std::vector<FoldReport> folds = {};
   Metrics fold_mean = {};       // over the folds
   Metrics fold_deviation = {};  // standard deviation, with one less than the folds as divisor
@@ -337,7 +337,7 @@ struct OwnMetric {
   // The outputs below of one batch, in evaluation mode, and what was fed, labels included.
   std::function<void(const Results& outputs, std::span<const NamedValue> batch)> add;
   std::function<double()> value;
-  // Of the main graph or the algorithm; empty: the first of the main graph.
+  // Names of outputs of the main graph or the algorithm; empty: the first of the main graph.
   std::vector<std::string> outputs = {};
 };
 

@@ -1,5 +1,4 @@
-// What a graph input or output can hold: a tensor, a sparse tensor, a sequence, a map or an
-// optional.
+// Values of graph inputs and outputs: a tensor, a sparse tensor, a sequence, a map or an optional.
 #pragma once
 
 #include <cstdint>
