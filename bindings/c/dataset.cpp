@@ -71,7 +71,7 @@ std::vector<RowColumn> columns_of(const ondine_column* columns, size_t count) {
   return result;
 }
 
-// What the caller's functions read with; released with the last reader.
+// Data of the caller's functions; released with the last reader.
 using User = std::shared_ptr<void>;
 
 RowReader reader_of(const std::vector<RowColumn>& columns, ondine_row_callback read,

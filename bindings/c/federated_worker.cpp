@@ -1,4 +1,4 @@
-// What a node of a federation does with a message.
+// Functions of the C interface for a federation node's answers to messages.
 #include <nlohmann/json.hpp>
 
 #include <cmath>

@@ -116,7 +116,7 @@ ondine_error* ondine_generator_encode(const ondine_generator* generator, const c
     require(tokens, "tokens");
     const std::vector<std::int64_t> ids =
         get(generator)->generator.encoding().encode(text_of(text, length, "text"));
-    // By bytes: an instance of a template of Tensor would be a symbol of the library.
+    // Copies the bytes: an instance of a template of Tensor would be a symbol of the library.
     Tensor values(DType::int64, {std::ssize(ids)});
     if (!ids.empty()) std::memcpy(values.mutable_data(), ids.data(), values.bytes());
     New<ondine_value> made(std::move(values));

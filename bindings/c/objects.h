@@ -1,4 +1,4 @@
-// What the handles name.
+// Objects behind the handles of the C interface.
 #pragma once
 
 #include <atomic>

@@ -5,11 +5,12 @@
 
 namespace ondine::python {
 
-// What the dictionary holds. Elements stay where they are and must outlive the values: numpy
-// and anything with DLPack or the buffer protocol; TypeError and ValueError for what would have to
-// be copied. Texts: a pair of a shape and a list. A list is a sequence, None an empty optional.
+// Values of the dictionary. Elements stay where they are and must outlive the values: numpy and
+// anything with DLPack or the buffer protocol; TypeError and ValueError for anything that would
+// have to be copied. Texts: a pair of a shape and a list. A list is a sequence, None an empty
+// optional.
 Values to_values(const Dict& feeds);
-// The same, with references to the arrays as long as the library uses them.
+// Values of the dictionary that keep references to the arrays as long as the library uses them.
 Values to_lasting_values(const Dict& feeds);
 Value to_value(nb::handle object, bool lasting);
 

@@ -124,8 +124,8 @@ class Raised {
   std::exception_ptr error_;
 };
 
-// What a callback of Python says to a report: False, or an exception, ends the run. Looks for
-// Ctrl-C too. `call` may be None.
+// Passes a report to a callback of Python; False, or an exception, ends the run. Looks for Ctrl-C
+// too. `call` may be None.
 int tell(Raised& raised, nb::handle call, std::string_view report);
 
 // Bytes that make no character become U+FFFD.
@@ -145,7 +145,7 @@ std::string text(Raised& raised, Call&& call) {
   }
 }
 
-// Of a source of rows, which the library reads on the thread of the call.
+// Exceptions raised by a source of rows, which the library reads on the thread of the call.
 Raised& raised_by_source();
 
 // The handle of a model of Python; NULL for anything else.

@@ -36,7 +36,7 @@ DatasetHandle from_arrays(const Dict& training, const Dict& validation, const Pa
   return DatasetHandle(made);
 }
 
-// What the library reads rows with; lives as long as something uses the data set.
+// Source of the library's rows; lives as long as something uses the data set.
 struct Source {
   nb::object call;                 // (row) -> list of bytes, one for each column
   std::vector<std::size_t> sizes;  // of an entry in bytes

@@ -1,4 +1,4 @@
-// What a node of a federation does with a message.
+// Python class for a federation node's answers to messages.
 #include <memory>
 
 #include "arrays.h"

@@ -3,7 +3,7 @@
 namespace ondine::python {
 namespace {
 
-// What the callbacks of the library are given as `user`.
+// The `user` argument of the library's callbacks.
 struct Callbacks {
   nb::object on_assumed;
   nb::object on_step;

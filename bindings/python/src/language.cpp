@@ -14,7 +14,7 @@ using Messages = std::vector<std::pair<std::string, std::string>>;
 using Folders = std::vector<std::tuple<std::string, double, std::string>>;
 using Steps = std::vector<std::tuple<double, double, std::uint64_t>>;
 
-// What the library calls with each part of a text.
+// Receiver of each part of a text from the library.
 struct Listener {
   explicit Listener(nb::object call) : on_text(std::move(call)) {}
   nb::object on_text;

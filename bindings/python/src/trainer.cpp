@@ -5,7 +5,7 @@
 namespace ondine::python {
 namespace {
 
-// What a callback of the library is given as `user`.
+// The `user` argument of a callback of the library.
 struct Callback {
   Raised* raised;
   nb::object call;
