@@ -70,7 +70,7 @@ void print_peak() {
   std::printf("  GF/s\n");
 }
 
-// Of reading two arrays that fit no cache and writing a third.
+// Prints the bandwidth of reading two arrays that fit no cache and writing a third.
 void print_bandwidth() {
   const Index n = Index{1} << 24;
   const auto x = numbers(n), z = x;
