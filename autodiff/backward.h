@@ -16,7 +16,7 @@ namespace ondine::autodiff {
 std::vector<graph::Val> backward(graph::Builder& builder, std::span<const graph::Val> ys,
                                  std::span<const graph::Val> dys, std::span<const graph::Val> xs,
                                  std::span<const graph::Val> cuts = {});
-// The same for one of many differentiations in a graph, of which `flow` is kept: the work is
+// Like backward() above, for one of many differentiations in a graph that share `flow`: the work is
 // proportional to what lies between the xs and the ys.
 std::vector<graph::Val> backward(graph::Builder& builder, Dataflow& flow,
                                  std::span<const graph::Val> ys, std::span<const graph::Val> dys,

@@ -61,7 +61,7 @@ class Dataflow {
   std::size_t first_reader(std::span<const graph::ValueId> xs) const;
 
   const graph::Graph* graph_;
-  // By value; `none` where there is none.
+  // Maker and first reader of each value, indexed by value id; `none` where there is none.
   std::vector<std::uint32_t> maker_, first_reader_;
   std::vector<std::uint32_t> visited_;  // by node: the last search that found it
   std::uint32_t search_ = 0;

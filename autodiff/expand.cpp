@@ -97,7 +97,7 @@ bool lacks_derivative(const Node& node) {
   return node.op->grad == nullptr && node.op->no_gradient != any_input;
 }
 
-// By value: whether a Gradient node names it, or may name it in a subgraph.
+// Whether a Gradient node names a value, or may name it in a subgraph, indexed by value id.
 std::vector<bool> named_values(const Graph& graph) {
   std::vector<bool> named(graph.values.size());
   const auto mark = [&](ValueId id) {
