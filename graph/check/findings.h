@@ -10,7 +10,7 @@
 
 namespace ondine::graph {
 
-// What becomes of violations that do not keep a model from being used.
+// Treatment of violations that do not keep a model from being used.
 enum class Rigor { strict, lenient };
 
 class Findings {

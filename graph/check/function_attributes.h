@@ -1,4 +1,4 @@
-// What the functions of a model ask of the attributes that a call gives them.
+// Attributes that the functions of a model require or accept from a call.
 #pragma once
 
 #include <cstddef>

@@ -16,7 +16,7 @@ namespace ondine::graph {
 // The functions must outlive it.
 class FunctionTable {
  public:
-  // Of duplicate functions the first one counts.
+  // The first of duplicate functions counts.
   explicit FunctionTable(const std::vector<FunctionDef>& functions);
 
   // Index of the function that the node calls; nullopt when it calls none.

@@ -99,8 +99,8 @@ class GraphCheck {
     return &entry;
   }
 
-  // What an algorithm is joined to. A nested graph may hide names of the graphs around it: only its
-  // node outputs may not.
+  // Definition of the name in the main graph that an algorithm is joined to. A nested graph may
+  // hide names of the graphs around it: only its node outputs may not.
   const Scope::Definition* in_main_graph(std::string_view name) const {
     return role_ == GraphRole::algorithm ? scope_.outer()->find(name) : nullptr;
   }

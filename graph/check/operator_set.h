@@ -11,7 +11,7 @@
 
 namespace ondine::graph {
 
-// What operators that the functions of a set use, and nothing defines, are.
+// Treatment of operators that the functions of a set use and nothing defines.
 enum class Undefined { finding, ignored };
 
 // Adds a finding for each violated rule: header, operators, functions and their bodies. `others`

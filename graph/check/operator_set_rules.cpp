@@ -57,7 +57,7 @@ class OperatorSetCheck {
     }
   }
 
-  // Of an operator or a function, which is one.
+  // The names of operators and functions should be C identifiers.
   void name(const std::string& text, std::string_view what) {
     if (!text.empty() && !is_identifier(text)) {
       findings_.warn(ErrorCode::invalid_model, what, " ", quoted(text),

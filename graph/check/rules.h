@@ -31,7 +31,7 @@ struct CheckContext {
   std::set<std::string_view> device_configurations = {};
   std::uint32_t nodes = 0;           // checked so far
   std::uint64_t gradient_steps = 0;  // names visited for Gradient nodes so far, bounded
-  // Of functions on a path of a Gradient: the inputs on which an output depends.
+  // Inputs on which an output of a function depends, for functions on a path of a Gradient.
   std::map<std::pair<std::size_t, std::string_view>, std::vector<std::size_t>> function_flow = {};
 };
 

@@ -23,7 +23,7 @@ std::size_t formal_inputs(const GraphDef& subgraph) {
                     [&](const ValueDef& input) { return !initialized.contains(input.name); }));
 }
 
-// What the operator requires of one subgraph.
+// Requirements of the operator on one subgraph.
 struct SubgraphShape {
   std::string_view attribute;
   std::size_t inputs = 0;

@@ -17,7 +17,7 @@ namespace ondine::graph {
 void check_types(std::span<const Type* const> inputs, std::span<const Type* const> outputs,
                  const Signature& signature, const std::string& where, Findings& findings);
 
-// The same for a node whose types have been inferred. Operators without signature pass.
+// Checks the types of a node after inference. Operators without signature pass.
 void check_types(const Node& node, const Graph& graph, Findings& findings);
 
 }  // namespace ondine::graph

@@ -38,7 +38,7 @@ class InferContext : public NodeView {
   const Tensor* constant(std::size_t i) const;
   // The elements of an integer vector or scalar input; those that are unknown are dynamic.
   std::optional<Dims> known_dims(std::size_t i) const;
-  // The same, nullopt unless every element is known.
+  // The elements as integers; nullopt unless every element is known.
   std::optional<std::vector<std::int64_t>> known_ints(std::size_t i) const;
 
   std::vector<Type> infer_subgraph(std::size_t subgraph, std::span<const Type> formal_inputs) const;

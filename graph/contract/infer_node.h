@@ -10,7 +10,7 @@ namespace ondine::graph {
 // Throws Error(mismatch) when a declared type contradicts the inferred one.
 void infer_node(Node& node, Graph& graph);
 
-// The same; subgraphs are inferred by `infer_subgraph`.
+// Infers a node like infer_node() above; `infer_subgraph` infers its subgraphs.
 void infer_node(Node& node, Graph& graph, const InferContext::InferSubgraph& infer_subgraph);
 
 // Sets the type of a value to `inferred` merged with the declared one.

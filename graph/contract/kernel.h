@@ -53,7 +53,7 @@ class BindContext : public NodeView {
   // Threads of the pool that will run the kernel. Only the size of the workspace may depend on it.
   virtual int threads() const { return 1; }
 
-  // Of products of float32 tensors.
+  // Precision of products of float32 tensors.
   virtual Precision precision() const { return Precision::float32; }
 
   // Reports the chosen implementation, for `ondine inspect --stage plan`; the last call counts.

@@ -18,7 +18,7 @@ inline constexpr const char* training_domain = "ai.onnx.preview.training";
 class Opsets {
  public:
   Opsets() = default;
-  // Of duplicate domains the highest version counts.
+  // The highest version of duplicate domains counts.
   explicit Opsets(const std::vector<OpsetImport>& imports);
 
   // nullopt when the domain is not imported. "ai.onnx" and "" are the same domain.

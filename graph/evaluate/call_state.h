@@ -29,7 +29,7 @@ struct CallState {
 
   // Throws Error(cancelled) when the caller asked to stop, Error(limit) past the deadline.
   void check() const;
-  // The same; also reports done / all to the progress callback, at most every 10 ms.
+  // Checks likewise, and reports done / all to the progress callback, at most every 10 ms.
   void check(std::size_t done, std::size_t all);
   void count_iteration();
 };

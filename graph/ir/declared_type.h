@@ -9,7 +9,7 @@ namespace ondine::graph {
 // The declared type. Symbolic dims are looked up in `symbols`, or become dynamic when it is null.
 Type to_type(const TypeDef& def, Symbols* symbols);
 
-// The same type without shapes.
+// `type` without its shapes.
 Type without_dims(const Type& type);
 
 }  // namespace ondine::graph

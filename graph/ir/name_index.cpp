@@ -36,7 +36,7 @@ void NameIndex::add_last(std::span<const GraphValue> values) {
   for (std::size_t i = 0; i < values.size(); ++i) insert(values, static_cast<ValueId>(i));
 }
 
-// Of two values with one name the lower id comes first: ids are inserted in their order.
+// The lower id of two values with one name comes first: ids are inserted in their order.
 void NameIndex::insert(std::span<const GraphValue> values, ValueId id) noexcept {
   const std::size_t mask = slots_.size() - 1;
   std::size_t at = hash_of_name(values[static_cast<std::size_t>(id)].name) & mask;

@@ -121,8 +121,8 @@ bool round_projection(Node& node, Graph& graph, const PassContext& context, Stor
   return true;
 }
 
-// Of elements of 4 bits that are held so, with one zero point for all: 16 numbers in its place, the
-// same as it gives, which cost products no step of their own.
+// Replaces the zero point of packed 4-bit elements, one for all, by 16 numbers with the same
+// results, which cost products no step of their own.
 void read_zero_point_as_levels(Frozen& frozen, const Tensor& elements, const Uses& uses) {
   if (frozen.zero_point == no_value || elements.dtype() != DType::uint4) return;
   if (!packed_elements(elements)) return;

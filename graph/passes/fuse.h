@@ -20,9 +20,9 @@ class Uses {
 
   // The node whose output 0 is `id`; nullptr where there is none.
   const Node* producer(ValueId id) const;
-  // The same if it is operator `op`; nullptr otherwise.
+  // The producer if it is operator `op`; nullptr otherwise.
   const Node* producer(ValueId id, std::string_view op, std::string_view domain = {}) const;
-  // The same, provided that the value has one reader.
+  // The producer if it is operator `op` and the value has one reader; nullptr otherwise.
   const Node* sole_producer(ValueId id, std::string_view op, std::string_view domain = {}) const;
   // How many inputs of nodes and outputs of the graph are this value.
   int readers(ValueId id) const { return knows(id) ? readers_[static_cast<std::size_t>(id)] : 0; }

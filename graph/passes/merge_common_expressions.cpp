@@ -63,7 +63,7 @@ class Merger {
   }
 
  private:
-  // Of values that a Gradient node names each has a derivative of its own.
+  // Whether a Gradient node names an output: each such value has a derivative of its own.
   bool is_named(const Node& node) const {
     return !all_outputs(node, [&](ValueId id) { return !named_[static_cast<std::size_t>(id)]; });
   }

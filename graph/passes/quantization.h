@@ -1,5 +1,5 @@
-// What the fusion of quantized networks (fuse_quantized.cpp) knows about QuantizeLinear and
-// DequantizeLinear.
+// Facts about QuantizeLinear and DequantizeLinear for the fusion of quantized networks
+// (fuse_quantized.cpp).
 #pragma once
 
 #include "graph/passes/fuse.h"
@@ -21,14 +21,14 @@ struct Quantization {
   bool per_tensor() const { return scales.size() == 1; }
 };
 
-// Of a QuantizeLinear node, or of the DequantizeLinear node that makes a value; nullopt unless its
-// parameters are constants, its scales finite and above 0 and its floats float32.
+// Parameters of a QuantizeLinear node, or of the DequantizeLinear node that makes a value; nullopt
+// unless they are constants, the scales finite and above 0 and the floats float32.
 std::optional<Quantization> quantized(const Node& node, const Graph& graph, const Uses& uses);
 std::optional<Quantization> dequantized(ValueId id, const Graph& graph, const Uses& uses);
 
 // One scale and zero point each, 8 bits, all equal.
 bool same_parameters(const Quantization& a, const Quantization& b);
-// Of elements of 8 bits with one scale.
+// Zero point of 8-bit elements with one scale.
 int zero_point_number(const Quantization& q);
 // The zero point, a new constant 0 where it is omitted.
 ValueId zero_point_of(const Quantization& q, Graph& graph);

@@ -50,7 +50,7 @@ class Resolver {
     return shape && shape->rank() == 1 ? std::optional((*shape)[0]) : std::nullopt;
   }
 
-  // What to concatenate; nothing where an element is not known to be a size or -1.
+  // Values to concatenate; none where an element is not known to be a size or -1.
   std::vector<ValueId> resolved(ValueId shape) const {
     const Node* concat = uses_.producer(shape, "Concat");
     const std::vector<ValueId> parts = concat != nullptr ? concat->inputs : std::vector{shape};

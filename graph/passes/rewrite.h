@@ -25,7 +25,7 @@ class Substitution {
 // One flag per value.
 std::vector<bool> output_flags(const Graph& graph);    // outputs of the graph
 std::vector<bool> produced_flags(const Graph& graph);  // outputs of nodes
-// What nodes, captures and Gradient nodes read and the outputs of the graph.
+// Values that nodes, captures and Gradient nodes read, and the outputs of the graph.
 std::vector<bool> read_flags(const Graph& graph);
 // Values that a Gradient node names, or may name in a subgraph.
 std::vector<bool> named_flags(const Graph& graph);

@@ -37,8 +37,8 @@ std::vector<int> count_shape_readers(const Graph& graph) {
   return counts;
 }
 
-// What lies between the Transpose of samples and rows and that back is computed row by row: the
-// projections of the input, which may be one whose columns are the parts q, k and v, attention,
+// Values between the Transpose of samples and rows and the Transpose back are computed row by row:
+// the projections of the input, which may be one whose columns are the parts q, k and v, attention,
 // whose products are those of one sample, and the projection of its result. Dims of samples and
 // rows may be symbolic.
 class SamplesFirst {
@@ -133,13 +133,13 @@ class SamplesFirst {
     node.attributes = std::move(attributes);
   }
 
-  // Of a value with one reader beside those of its shape.
+  // Producer of a value with one reader beside those of its shape.
   const Node* sole_producer(ValueId id, std::string_view op, std::string_view domain = {}) const {
     const auto index = static_cast<std::size_t>(id);
     const int of_shape = index < shape_readers_.size() ? shape_readers_[index] : 0;
     return uses_.producer_for(id, 1 + of_shape, op, domain);
   }
-  // Of the first input of `node`.
+  // Producer of the first input of `node`.
   const Node* producer_of(const Node* node, std::string_view op,
                           std::string_view domain = {}) const {
     return node == nullptr ? nullptr : sole_producer(node->inputs[0], op, domain);
@@ -147,14 +147,14 @@ class SamplesFirst {
   const Node* producer(ValueId id, std::string_view op) const {
     return uses_.producer_for(id, uses_.readers(id), op);
   }
-  // What only the shape was changed of, or `id`.
+  // The value before a change of its shape alone, or `id`.
   ValueId viewed(ValueId id) const {
     for (const char* op : {"Reshape", "Squeeze", "Unsqueeze"}) {
       if (const Node* node = producer(id, op)) return node->inputs[0];
     }
     return id;
   }
-  // What a Transpose by `perm` makes `id`, or no_value.
+  // The input of the Transpose by `perm` that makes `id`, or no_value.
   ValueId turned_by(ValueId id, const std::vector<std::int64_t>& perm) const {
     const Node* node = producer(id, "Transpose");
     return node != nullptr && is_transpose(*node, perm) ? node->inputs[0] : no_value;

@@ -96,7 +96,7 @@ class Function {
 
   bool trace_inputs(const Node& node, bool is_table) {
     if (steps_.size() >= max_steps) return false;
-    // What else a table and DequantizeLinear read is constant.
+    // Other inputs of a table and of DequantizeLinear are constant.
     std::size_t inputs = 1;
     if (is_table) {
       if (!uses_->constant(node.inputs[1]).defined()) return false;

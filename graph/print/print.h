@@ -12,7 +12,7 @@ namespace ondine::graph {
 // untrusted model is safe to display.
 //   y: tensor(float)[N, 4] = Gemm-13(x, w) {alpha = 0.5}
 std::string print(const ModelDef& model);
-// The same for a resolved graph, with inferred types; subgraphs follow their node.
+// Prints a resolved graph, with inferred types; subgraphs follow their node.
 std::string print(const Graph& graph);
 
 }  // namespace ondine::graph

@@ -30,7 +30,7 @@ struct JsonValue {
 
   // Null, or a text, list or object without anything in it.
   bool is_empty() const noexcept;
-  // Of an object; nullptr where there is none.
+  // Member of an object; nullptr if there is none.
   const JsonValue* find(std::string_view name) const noexcept;
   void set(std::string_view name, JsonValue value);
   void erase(std::string_view name) noexcept;

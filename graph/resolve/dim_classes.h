@@ -1,5 +1,5 @@
-// What a resolved graph says of its dimension variables: which of them are the same, and which have
-// one size in every call.
+// Dimension variables of a resolved graph: which of them are the same, and which have one size in
+// every call.
 #pragma once
 
 #include <cstdint>

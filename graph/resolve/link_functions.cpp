@@ -73,7 +73,7 @@ class Linker {
     std::size_t set = 0;
     std::int64_t version = 0;
   };
-  // What the documents of one domain and version say.
+  // Contents of the documents of one domain and version.
   struct Version {
     std::map<Key, Entry> functions;
     std::vector<std::size_t> sets;
@@ -150,7 +150,7 @@ class Linker {
                   sets_[earlier.set].name, "); a model holds one function of a name");
   }
 
-  // Of a node whose function no set has.
+  // Reports a node whose function no set has.
   void report(const NodeDef& node, const Versions& versions,
               const std::vector<OpsetImport>& imports) {
     const std::vector<std::int64_t> wanted = imported(canonical_domain(node.domain), imports);

@@ -41,8 +41,8 @@ struct ResolveContext {
 // default. All other initializers become constants.
 Graph resolve(const GraphDef& graph, const ResolveContext& context);
 
-// Of the graph that has the inputs, initializers, nodes, outputs and value_infos of the parts, one
-// part after the other, and the name of the first.
+// Resolves the graph that has the inputs, initializers, nodes, outputs and value_infos of the
+// parts, one part after the other, and the name of the first.
 using GraphParts = std::span<const GraphDef* const>;
 Graph resolve(GraphParts parts, const ResolveContext& context);
 

@@ -55,7 +55,7 @@ Attributes given_attributes(const NameScope& scope, const NodeDef& def) {
   return given;
 }
 
-// Of its inputs, initializers and nodes.
+// Number of values of inputs, initializers and nodes.
 std::size_t value_count(const GraphDef& graph) {
   std::size_t count = graph.inputs.size() + graph.initializers.size();
   for (const NodeDef& node : graph.nodes) count += node.outputs.size();
@@ -89,7 +89,7 @@ Graph Resolver::resolve(GraphParts parts) {
   }
   add_initializers(scope, parts, inputs);
   for (const GraphDef* part : parts) {
-    // What a node that failed would have given is no defect of its own.
+    // Missing outputs of a node that failed are no defects of their own.
     if (!add_nodes(scope, part->nodes)) return graph;
   }
   for (const GraphDef* part : parts) set_outputs(scope, *part);

@@ -31,7 +31,7 @@ class NameScope {
 
   Graph& graph() const noexcept { return *graph_; }
   const CallSite* call() const noexcept { return call_; }
-  // What is imported here.
+  // Imports in this scope.
   void set_opsets(const Opsets* opsets) noexcept { opsets_ = opsets; }
   const Opsets& opsets() const noexcept { return *opsets_; }
 

@@ -20,7 +20,7 @@ std::vector<const GraphDef*> step_parts(const ModelDef& model, std::size_t index
 // Concatenates these: inputs, initializers, nodes, outputs and value_infos.
 GraphDef combine(const ModelDef& model, std::size_t index);
 
-// The same without nodes and value_infos, which take most of the memory.
+// Concatenates these without nodes and value_infos, which take most of the memory.
 GraphDef combine_ports(const ModelDef& model, std::size_t index);
 
 // Names of the state variables: the initializers that are keys of a binding.

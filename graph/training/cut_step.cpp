@@ -33,7 +33,8 @@ bool is_random(const NodeDef& node) {
                           "Bernoulli", "Multinomial", "Dropout"});
 }
 
-// By operators for it, or by a comparison with infinity as that of a scaled loss.
+// Whether a graph looks for infinities: by operators for it, or by a comparison with infinity as
+// that of a scaled loss.
 bool finds_infinities(const GraphDef& graph) {
   return std::any_of(graph.nodes.begin(), graph.nodes.end(),
                      [](const NodeDef& node) {
@@ -294,7 +295,7 @@ class Cutter {
     result_.handles_infinities = finds_infinities(graph);
   }
 
-  // What both parts draw would differ.
+  // Random numbers that both parts draw would differ.
   void require_one_draw() const {
     NodesWithin random(*model_, is_random);
     Strings drawn;

@@ -1,8 +1,8 @@
-// What a product can do to its results before it stores them, if nothing else reads them: Relu, and
-// Clip to [0, 6], of a Conv or Gemm become ConvActivation and GemmActivation. The sum of a MatMul
-// and one number for each column, or a tensor of the shape of its result, becomes MatMulT, which
-// takes such activations too, and DequantizeMatMul takes such a bias. In a sum of several products
-// each takes the sum of those before it.
+// Operations that a product can apply to its results before it stores them, if nothing else reads
+// them: Relu, and Clip to [0, 6], of a Conv or Gemm become ConvActivation and GemmActivation. The
+// sum of a MatMul and one number for each column, or a tensor of the shape of its result, becomes
+// MatMulT, which takes such activations too, and DequantizeMatMul takes such a bias. In a sum of
+// several products each takes the sum of those before it.
 #include <algorithm>
 #include <utility>
 

@@ -12,7 +12,7 @@ namespace {
 constexpr std::int64_t least_positions = 196;
 constexpr std::int64_t most_channels = 640;
 
-// Of x and dy.
+// Whether the fusion of a convolution of x with derivative dy is faster than two products.
 bool gains(const Type& x, const Type& dy) {
   if (!x.dims || !dy.dims || x.dims->size() != 4 || dy.dims->size() != 4) return false;
   const Dim in = (*x.dims)[1], out = (*dy.dims)[1];

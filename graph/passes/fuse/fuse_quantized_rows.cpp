@@ -44,8 +44,8 @@ bool is_row_of(const Graph& graph, ValueId a, ValueId b) {
                     part.dims->begin(), [](Dim p, Dim q) { return p.same(q); });
 }
 
-// What becomes of each element from one scale to another, as DequantizeLinear and QuantizeLinear
-// compute it.
+// Table of each element's conversion from one scale to another, as DequantizeLinear and
+// QuantizeLinear compute it.
 Tensor conversion(const Quantization& from, const Quantization& to) {
   Tensor table(to.dtype, {256});
   auto* const bytes = static_cast<std::uint8_t*>(table.mutable_data());

@@ -90,8 +90,8 @@ class Interleaver {
     return true;
   }
 
-  // The same where they are the parts of one transposed value of samples, rows, parts, heads and
-  // size, which is split instead.
+  // Replaces operands that are the parts of one transposed value of samples, rows, parts, heads and
+  // size by a split of that value.
   bool split_rows(const Node& attention, std::vector<ValueId>& inputs,
                   std::vector<Node>& before) const {
     if (NodeView(attention).attr_int("transK", 0) != 0 || split_ == nullptr || squeeze_ == nullptr)
@@ -131,8 +131,8 @@ class Interleaver {
     return view->inputs[0];
   }
 
-  // What a Transpose of four dims by `perm` makes `value`, or what it is a view of, unless a
-  // Gradient node names that.
+  // The input of the Transpose of four dims by `perm` that makes `value` or the value of which it
+  // is a view; no_value if there is none, or if a Gradient node names it.
   ValueId transposed(ValueId value, const std::vector<std::int64_t>& perm) const {
     const Node* node = producer(without_view(value), "Transpose");
     return node != nullptr && is_transpose(*node, perm) ? node->inputs[0] : no_value;

@@ -12,13 +12,13 @@ namespace ondine::graph {
 ValueId append_node(Graph& graph, std::vector<Node>& nodes, const OpDef& op, std::int64_t version,
                     std::vector<ValueId> inputs, Attributes attributes = {});
 
-// The same with a Split into `count` equal parts.
+// Appends a Split into `count` equal parts and returns its outputs.
 std::vector<ValueId> append_split(Graph& graph, std::vector<Node>& nodes, const OpDef& op,
                                   ValueId value, std::int64_t axis, std::int64_t count);
 // A new constant.
 ValueId add_constant(Graph& graph, Tensor tensor);
 
-// Those of a ScaledAttention that do not depend on how its operands lie, and `more`.
+// Attributes of a ScaledAttention that do not depend on the layout of its operands, and `more`.
 Attributes attention_attributes(const Node& attention, Attributes more = {});
 
 bool is_transpose(const Node& node, const std::vector<std::int64_t>& perm);

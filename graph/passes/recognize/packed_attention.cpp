@@ -112,7 +112,7 @@ class Packer {
 }  // namespace
 
 bool pack_operands(Graph& graph, const PassContext& context) {
-  // What earlier steps replaced would count as readers of the parts.
+  // Nodes that earlier steps replaced would count as readers of the parts.
   drop_dead_nodes(graph);
   const Parts parts = find_parts(graph);
   return fuse_inserting(graph, [&](Node& node, const Uses& uses, std::vector<Node>& before) {

@@ -20,7 +20,7 @@ struct Factor {
   double number;
 };
 
-// What is added to scores.
+// Terms that are added to scores.
 struct Masks {
   std::vector<ValueId> values;
   const Node* sum = nullptr;  // of two
@@ -224,7 +224,7 @@ class Recognizer {
     const Type& type = (*graph_)[node.outputs[0]].type;
     return type.ranked() && swaps_last_two(NodeView(node), type.rank());
   }
-  // The same where all dims before the last two are one while these are swapped.
+  // The keys as rows if all dims before the last two are merged into one while these are swapped.
   ValueId rows_of_view(const Node& view) const {
     const Node* turned = producer(view.inputs[0], "Transpose");
     const Node* merged =

@@ -67,7 +67,7 @@ class Recognizer {
     return uses.is_named(id) ? Tensor() : uses.constant(id);
   }
 
-  // The same memory; undefined where the bytes are not those of the elements.
+  // The elements in the memory of `bytes`; undefined if the bytes are not those of the elements.
   Tensor elements_of(const Tensor& bytes, const Shape& shape) const {
     if (static_cast<std::uint64_t>(bytes.size()) != packed_size(dtype_, shape.size())) return {};
     if (dtype_ == DType::uint8) return bytes.reshaped(shape);

@@ -1,4 +1,4 @@
-// What each kind of adapter writes.
+// Writers of each kind of adapter.
 #pragma once
 
 #include <map>
@@ -28,7 +28,7 @@ struct AdapterWriter {
   void finish(Adapter adapter) const;
 };
 
-// Of the type in which initialization draws a parameter of `dtype`.
+// Type in which initialization draws a parameter of `dtype`.
 DType fresh_type(DType dtype) noexcept;
 
 void check_lora(const Lora& lora);
@@ -60,7 +60,7 @@ class LowRankWriter {
 
 // A factor of the outputs of the layer whose result, or sum with its bias, the last node gives.
 void add_output_factor(const AdapterWriter& to, const AdapterLayer& layer, const std::string& bias);
-// Of the inputs of a layer whose node is not in the graph yet.
+// A factor of the inputs of a layer whose node is not in the graph yet.
 void add_input_factor(const AdapterWriter& to, const AdapterLayer& layer, NodeDef& node);
 
 }  // namespace ondine::graph

@@ -119,7 +119,7 @@ class Writer {
     const std::string hint = layer.module + "." + match.adapter->name;
     const std::string a = writer_.initializer(hint + ".a", match.matrices->a);
     const std::string b = writer_.initializer(hint + ".b", match.matrices->b);
-    // What the node gave, and the sum with adapters before this one has.
+    // The last node, which is the layer's or the sum with an earlier adapter, gives `base` now.
     NodeDef& last = graph_->nodes.back();
     const std::string output = last.outputs[0];
     const std::string base = names_.fresh(output + ".base");

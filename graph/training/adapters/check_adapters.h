@@ -7,7 +7,8 @@
 
 namespace ondine::graph {
 
-// What takes the place of training the parameters of the model; empty for nothing.
+// Names of the options that train something in place of the parameters of the model; empty for
+// none.
 std::vector<const char*> ways_of(const PrepareOptions& options);
 
 // Throws Error(mismatch) for options that exclude each other.

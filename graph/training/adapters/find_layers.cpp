@@ -57,7 +57,7 @@ LayerFinder::LayerFinder(const GraphDef& graph, const ValueTypes& types,
     if (!leads) continue;
     for (std::string& name : reads_of(*node)) leading_.insert(std::move(name));
   }
-  // What is added to a layer's result does not make it an inner one.
+  // A term that is added to a layer's result does not make the layer an inner one.
   for (auto node = graph.nodes.rbegin(); node != graph.nodes.rend(); ++node) {
     if (!passes_on(*node) || node->outputs.empty() || !results_.contains(node->outputs[0])) {
       continue;

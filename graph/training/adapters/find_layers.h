@@ -49,7 +49,8 @@ class LayerFinder {
   LayerFinder(const GraphDef& graph, const ValueTypes& types, std::span<const std::string> of = {});
 
   std::optional<AdapterLayer> find(const NodeDef& node) const;
-  // Of the same module, which alone reads what the node gives.
+  // The bias that an Add of the same module adds to the node's result, if nothing else reads the
+  // result.
   std::optional<AddedBias> added_bias(const NodeDef& node, const AdapterLayer& layer) const;
   // Whether several nodes read the value, or the table whose transposition it is, as that of an
   // embedding which is the head as well.

@@ -31,7 +31,7 @@ std::vector<double> turned(const std::vector<double>& from, std::int64_t cols) {
   return to;
 }
 
-// Of the weight with a column for each output.
+// Principal factors of the weight with a column for each output.
 PrincipalFactors principal_of(const std::vector<double>& weight, const Shape& shape,
                               std::int64_t rank, bool transposed) {
   PrincipalFactors found = principal_factors(weight, shape[0], shape[1], rank);
@@ -272,7 +272,7 @@ std::string LowRankWriter::ratio(const AdapterLayer& layer, const Adapter& adapt
   return reshaped(result, shape);
 }
 
-// What the layer adds to the product; "" for nothing.
+// The bias that the layer adds to the product; "" if it adds none.
 std::string LowRankWriter::bias_of(const AdapterLayer& layer) {
   if (layer.bias.empty()) return {};
   GraphWriter& writer = *to_.writer;

@@ -157,7 +157,7 @@ class Merger {
     adapter.output = graph_->nodes[sum].outputs[0];
   }
 
-  // What read the adapter's result reads what stood there without it.
+  // Readers of the adapter's result read the value that stood there without it.
   void bypass(const Adapter& adapter) {
     const auto last = producer_.find(adapter.output);
     if (last == producer_.end()) refuse_nodes(adapter);

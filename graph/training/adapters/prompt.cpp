@@ -168,7 +168,7 @@ class Prompter {
     if ((*dims)[0] == length_) refuse("an input with as many rows as tokens", ids_);
   }
 
-  // Of the ids, and of the copies that the lookup reads.
+  // Checks the readers of the ids, and of the copies that the lookup reads.
   void require_readers(const std::string& ids, std::size_t lookup) const {
     for (std::size_t i = 0; i < graph_->nodes.size(); ++i) {
       const NodeDef& node = graph_->nodes[i];

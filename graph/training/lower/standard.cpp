@@ -124,7 +124,7 @@ void complete_outputs(Graph& graph) {
 
 Graph expand_to_standard(const Graph& graph, const Catalogue& catalogue) {
   Graph result = rewritten(graph, catalogue, [](const Node& node) { return !is_standard(node); });
-  // What only the replaced nodes read is dead now, and may be what is not standard.
+  // Nodes that only the replaced nodes read are dead now, and may be nonstandard.
   run_pass(result, remove_dead_nodes, {});
   trim_outputs(result);
   require_standard(result);

@@ -10,7 +10,7 @@
 
 namespace ondine::graph {
 
-// What the definition of a graph is to show of it, under these names: all different.
+// Inputs and outputs of a graph's definition, under these names: all different.
 struct GraphPorts {
   std::vector<std::pair<std::string, ValueId>> inputs;
   std::vector<std::pair<std::string, ValueId>> outputs;

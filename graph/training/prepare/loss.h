@@ -12,8 +12,8 @@ struct LossValues {
   std::string loss;                // rank 0
   std::string accuracy;            // "" when there is none
   DType dtype = DType::undefined;  // of the loss
-  // What the means of the two are over: the number of labels, or the sum of their weights, of rank
-  // 0 and of the loss's type and float32; "": the rows of the batch.
+  // Divisors of the two means: the number of labels, or the sum of their weights, of rank 0 and of
+  // the loss's type and float32; "": the rows of the batch.
   std::string loss_weight = {};
   std::string accuracy_weight = {};
 };

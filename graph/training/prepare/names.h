@@ -41,7 +41,7 @@ std::set<std::string> captured_names(const GraphDef& graph);
 std::vector<std::shared_ptr<const GraphDef>> subgraphs_of(const NodeDef& node);
 // Non-empty inputs, then the captures of the subgraphs.
 std::vector<std::string> reads_of(const NodeDef& node);
-// What the nodes of a graph read, subgraphs included, and its outputs.
+// Values that the nodes of a graph read, subgraphs included, and the graph's outputs.
 std::set<std::string> reads_of(const GraphDef& graph);
 
 }  // namespace ondine::graph

@@ -128,7 +128,7 @@ struct Network {
   Fresh fresh = {};                   // what initialization makes of parameters that prepare added
 };
 
-// What was added trains besides what takes the place of the other parameters.
+// Added parameters train besides those that take the place of the other parameters.
 void train_added(Network& network) {
   std::vector<std::string>& train = network.options.train;
   if (!network.head.bias.empty()) train.push_back(network.head.bias);
@@ -320,7 +320,7 @@ PrepareReport report_of(const WrittenAlgorithm& written, const ParameterChoice& 
   return report;
 }
 
-// What the model says about its training.
+// Records facts about the training in the model.
 void record_training(ModelDef& model, const LossInputs& inputs, WrittenAlgorithm& written,
                      const std::vector<std::string>& trained, const PrepareOptions& options) {
   model.ir_version = std::max(model.ir_version, first_training_ir);

@@ -19,7 +19,7 @@ std::vector<std::string> write_training_copy(GraphWriter& writer, const ModelDef
                                              const ParameterChoice& parameters,
                                              const QuantizedNetwork& quantized,
                                              Properties& bindings, const Renaming& instead = {});
-// The same of `instead` alone, without training mode.
+// Copies the nodes that depend on a value of `instead` alone, without training mode.
 std::vector<std::string> write_copy(GraphWriter& writer, const ModelDef& model,
                                     const std::vector<std::string>& values,
                                     const Renaming& instead);

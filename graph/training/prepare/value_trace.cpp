@@ -110,7 +110,7 @@ std::vector<ScopedValue> ValueTrace::aliases(const ScopedValue& value) {
   return result;
 }
 
-// What an output of a node is inside of its subgraphs or its function.
+// Adds the values that an output of a node is inside of its subgraphs or its function.
 void ValueTrace::add_inside(const ScopedValue& value, const NodeDef& node,
                             std::vector<ScopedValue>& result) {
   const std::size_t place = place_of(node.outputs, value.name);
@@ -135,7 +135,7 @@ void ValueTrace::add_inside(const ScopedValue& value, const NodeDef& node,
   }
 }
 
-// What a value that no node of its scope makes is outside.
+// Adds the values that a value is outside of its scope if no node of the scope makes it.
 void ValueTrace::add_outside(const ScopedValue& value, std::vector<ScopedValue>& result) const {
   const Scope& scope = scopes_[value.scope];
   if (scope.holder == nullptr || scope.initializers.contains(value.name)) return;

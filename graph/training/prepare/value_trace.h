@@ -34,7 +34,7 @@ class ValueTrace {
 
   // The node of the value's own scope that makes it, or nullptr.
   const NodeDef* producer(const ScopedValue& value) const;
-  // The same if it is an operator of ai.onnx.
+  // The producer if it is an operator of ai.onnx; nullptr otherwise.
   const NodeDef* standard_producer(const ScopedValue& value) const;
 
   // The values that this one is under another name, one of them where branches or iterations
@@ -70,7 +70,7 @@ class ValueTrace {
 
   std::span<const FunctionDef> functions_;
   std::deque<Scope> scopes_;
-  // By the scope and the node that hold them, and the body.
+  // Inner scopes by the scope and the node that hold them, and the body.
   std::map<std::tuple<std::size_t, const NodeDef*, const void*>, std::size_t> inner_;
 };
 
@@ -101,8 +101,8 @@ bool made_so(ValueTrace& trace, ScopedValue value, bool any, Passes passes, Deci
 
 // Operators whose subgraph sees what the node reads and gives what it writes.
 bool runs_body(const NodeDef& node) noexcept;
-// By how much the place of a value among the node's inputs differs from that among the inputs of
-// its subgraph, and likewise of outputs.
+// Differences between the place of a value among the node's inputs and that among the inputs of its
+// subgraph, and likewise of outputs.
 struct BodyPlaces {
   std::size_t input_shift = 0;   // node's minus subgraph's
   std::size_t output_shift = 0;  // subgraph's minus node's

@@ -17,7 +17,7 @@ class LogMelWriter {
   std::vector<DimDef> sample_dims(Names& names) const;
   // The type to compute in: powers of 16 bits would overflow.
   DType dtype() const noexcept;
-  // Of samples of that type; in the dims and type of the model.
+  // Writes the spectrogram of samples of that type; the result has the dims and type of the model.
   std::string write(GraphWriter& writer, const std::string& samples) const;
 
  private:

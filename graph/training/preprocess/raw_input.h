@@ -14,8 +14,9 @@ bool is_image_input(const ValueDef& input);
 // Nothing for a dynamic size, and where there is no such axis.
 std::optional<std::int64_t> size_of_dim(const ValueDef& input, std::size_t axis);
 
-// Of the inputs that are fed and hold floating point numbers: that of the name or, without one, the
-// only one of images, else the only one. Error(mismatch) if there is none.
+// The input to preprocess, among inputs that are fed and hold floating point numbers: the one with
+// this name or, without a name, the only one of images, else the only one. Error(mismatch) if there
+// is none.
 ValueDef& find_raw_input(GraphDef& graph, const std::string& name);
 
 // Error(unsupported) if the input is an output as well.

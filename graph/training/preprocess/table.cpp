@@ -28,7 +28,7 @@ std::int64_t width_of(const TableColumn& column) {
                                       : column.size;
 }
 
-// Of the standard normal distribution, as initialization draws embeddings.
+// Numbers of the standard normal distribution, as initialization draws embeddings.
 Tensor drawn(const Shape& shape, DType dtype, const RandomKey& key) {
   return filled_tensor(shape, dtype, [&](std::size_t i) { return normal_at(key, i); });
 }

@@ -213,7 +213,7 @@ std::string fitting_scale(GraphWriter& writer, const std::string& value,
   return writer.node("Max", {scale, least}, hint + ".bounded");
 }
 
-// The same number, through which no derivative flows: as an integer and back. Multiples of 2^-30.
+// The number `value` without a derivative: converted to an integer and back. Multiples of 2^-30.
 std::string detached(GraphWriter& writer, const std::string& value, const std::string& hint) {
   const std::string units = writer.scalar(hint + ".units", 0x1p30, DType::float32);
   const std::string whole = writer.cast(writer.node("Mul", {value, units}, hint + ".counted"),

@@ -29,7 +29,7 @@ const std::array<float, 16> normal_levels{-1.0F,
 
 namespace {
 
-// What elements can be, in units of the scale.
+// Range of elements, in units of the scale.
 struct Levels {
   float lowest, highest;
   std::span<const float> numbers = {};  // ascending, where elements are their indices

@@ -31,7 +31,7 @@ class Hoister {
   }
 
   void run() {
-    // By node: the quantization that moves in front of it.
+    // Index of the quantization that moves in front of a node, by the node's index.
     std::map<std::size_t, std::size_t> moved;
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
       if (!has_one_scale(graph_.nodes[i])) continue;

@@ -89,8 +89,9 @@ class LostParametersSearch {
     }
   }
 
-  // Of a weight that was computed from a parameter and other values, as rows of an embedding are
-  // when their indices do not depend on the inputs, or of a number, which cannot have been moved.
+  // Reports a weight that was computed from a parameter and other values, as rows of an embedding
+  // are when their indices do not depend on the inputs, or from a number, which cannot have been
+  // moved.
   void find_source(const std::string& name, const Properties& metadata) {
     const auto weight = weights_.find(name);
     if (weight == weights_.end() || restored_->contains(name)) return;

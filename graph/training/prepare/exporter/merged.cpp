@@ -152,7 +152,8 @@ class MergedParametersSearch {
       }
     }
     for (auto& [key, uses] : groups) find_layer_biases(std::get<1>(key), uses);
-    // What is known to come from a parameter first: a module has each of its own only once.
+    // Initializers that are known to come from a parameter go first: a module has each of its own
+    // only once.
     for (const bool has_source : {true, false}) {
       for (const auto& [key, uses] : groups) {
         const auto& [module, kept, role] = key;
@@ -161,7 +162,7 @@ class MergedParametersSearch {
     }
   }
 
-  // The bias "fc.bias" of a layer that multiplies by "fc.weight", or by what was folded from it.
+  // The bias "fc.bias" of a layer that multiplies by "fc.weight", or by a value folded from it.
   void find_layer_biases(const std::string& kept, std::vector<Input>& uses) {
     const std::string& source = sources_.of(kept);
     if (!may_be_merged(kept) || source.empty()) return;
@@ -222,7 +223,7 @@ class MergedParametersSearch {
     for (const std::size_t place : missing_in(module)) {
       const std::string& name = signature_.entries()[place].name;
       const auto taken = taken_.find(name);
-      // What was folded is merged in the order of the nodes; two parameters of one module are
+      // Folded initializers are merged in the order of the nodes; two parameters of one module are
       // never one tensor.
       const bool may_precede = kept != source && owner_of(name) == owner_of(source);
       const bool precedes = static_cast<std::ptrdiff_t>(place) < signature_.place(source);
@@ -292,7 +293,7 @@ class MergedParametersSearch {
       found_.push_back({use.node, use.index, Merged::constant, kept, {}});
   }
 
-  // Of any exporter.
+  // Finds shared running statistics in models of any exporter.
   void find_statistics() {
     std::optional<Uses> readers;
     std::set<std::pair<std::size_t, std::size_t>> known;

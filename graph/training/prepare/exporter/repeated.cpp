@@ -155,7 +155,7 @@ class Storing {
     return result;
   }
 
-  // What such an operator gave, or was computed from it.
+  // Values that such an operator made, or that were computed from its result.
   std::set<std::string> repeating_values() const {
     std::set<std::string> result;
     const auto note = [&](const std::string& name, const Properties& metadata) {
@@ -194,7 +194,7 @@ class Storing {
     return true;
   }
 
-  // What is left of a value, and the nodes that make the value of it, the last one first.
+  // Stored part of a value, and the nodes that make the value from it, the last one first.
   struct Stored {
     Tensor value;
     std::string name;

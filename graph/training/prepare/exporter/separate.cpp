@@ -15,7 +15,7 @@
 namespace ondine::graph {
 namespace {
 
-// What the exporter writes for a tensor that it did not merge.
+// Metadata that the exporter writes for a tensor that it did not merge.
 Properties metadata_of(const MergedUse& use, bool is_folded) {
   if (is_folded) return folded_metadata(use.own);
   return kind_metadata(use.kind == Merged::parameter   ? "PARAMETER"

@@ -19,7 +19,7 @@ bool is_matrix(const Tensor& tensor) {
   return tensor.shape().rank() == 2 && tensor.shape()[0] > 1 && tensor.shape()[1] > 1;
 }
 
-// Of types whose elements are whole bytes.
+// Whether one matrix is the transpose of the other; for types whose elements are whole bytes.
 bool is_transposed(const Tensor& a, const Tensor& b) {
   if (a.dtype() != b.dtype() || !is_matrix(a) || !is_matrix(b) || a.shape()[0] != b.shape()[1] ||
       a.shape()[1] != b.shape()[0]) {
@@ -85,7 +85,8 @@ class TiedCopiesSearch {
     if (sources.size() == 1) source_.insert_or_assign(name, std::move(sources[0]));
   }
 
-  // By the metadata. The parameter itself, if the file has it, or the first copy stays.
+  // Finds a copy by the metadata. The parameter itself, if the file has it, or the first copy
+  // stays.
   bool find_source(std::size_t i, std::vector<Copy>& copies) {
     const auto source = source_.find(graph_->initializers[i].name);
     if (source == source_.end() || source->second.find('.') == std::string::npos) return false;

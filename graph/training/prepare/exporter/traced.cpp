@@ -210,7 +210,7 @@ class TracedSeparator {
 
 }  // namespace
 
-// Those that stand in the network itself have the name of a module, or metadata.
+// Identity nodes of the network itself have the name of a module, or metadata.
 bool is_merged_identity(const NodeDef& node) {
   return is_standard(node, "Identity") && !node.name.starts_with('/') && node.metadata.empty() &&
          node.inputs.size() == 1 && node.outputs.size() == 1;

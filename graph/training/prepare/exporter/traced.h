@@ -9,11 +9,11 @@
 
 namespace ondine::graph {
 
-// What becomes of parameters that an exporter wrote once.
+// Treatment of parameters that an exporter wrote once.
 enum class Separation : std::uint8_t {
   none,    // they train as one; running statistics are separate all the same
-  merged,  // those are separate that were merged because they were equal
-  all,     // those too that may be one tensor
+  merged,  // parameters that were merged because they were equal are separate
+  all,     // parameters that may be one tensor are separate, too
 };
 
 // The exporter writes tensors of equal values once, and an Identity for each other one, under its

@@ -34,7 +34,7 @@ class LinearLayers {
     return std::nullopt;
   }
 
-  // Of an initializer, which may be converted or transposed.
+  // Whether an initializer, which may be converted or transposed, has a rank in these bounds.
   bool has_rank(const ScopedValue& value, std::size_t least, std::size_t most) {
     std::set<ScopedValue> seen;
     ScopedValue one = value;

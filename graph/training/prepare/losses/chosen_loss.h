@@ -13,7 +13,7 @@
 
 namespace ondine::graph {
 
-// What the loss reads of the main graph.
+// Values of the main graph that the loss reads.
 struct LossInputs {
   Prediction prediction;
   std::optional<MatchedLoss> matched;  // of a loss model

@@ -1,4 +1,4 @@
-// What the losses are called and what they read.
+// Names of the losses, and the values that they read.
 #pragma once
 
 #include <string>

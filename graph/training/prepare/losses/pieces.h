@@ -1,4 +1,4 @@
-// What several losses are written with.
+// Pieces that several losses are written with.
 #pragma once
 
 #include <cstdint>
@@ -36,15 +36,15 @@ std::string weights_name(const PrepareOptions& options);
 std::string weigh_rows(GraphWriter& writer, const PrepareOptions& options, const std::string& value,
                        DType dtype);
 
-// How often the largest entry along axis 1 is the label.
-// PrepareOptions::accuracy, or what stands for it.
+// Whether to write the accuracy: PrepareOptions::accuracy, or its default.
 bool writes_accuracy(const Prediction& prediction, const PrepareOptions& options);
+// Accuracy: how often the largest entry along axis 1 is the label.
 std::string write_accuracy(GraphWriter& writer, const Prediction& prediction,
                            const std::string& label, const PrepareOptions& options);
 
-// Of all elements, of rank 0.
+// Mean of all elements, of rank 0.
 std::string mean(GraphWriter& writer, const std::string& value, const std::string& hint = "loss");
-// The same of weighed rows.
+// Mean of weighed rows, of rank 0.
 std::string mean(GraphWriter& writer, const PrepareOptions& options, const std::string& value,
                  DType dtype, const std::string& hint = "loss");
 std::string sum(GraphWriter& writer, const std::string& value, const std::string& hint);

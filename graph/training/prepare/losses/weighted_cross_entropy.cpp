@@ -31,7 +31,7 @@ class WeightedCrossEntropy {
   }
 
  private:
-  // What each label counts, 0 for an ignored one, and the sum.
+  // Writes the weight of each label, 0 for an ignored one, and the sum.
   void write_counts() {
     std::string safe = options_->label;
     if (options_->ignore_index) {
@@ -98,7 +98,7 @@ class WeightedCrossEntropy {
     return writer_->node("Mul", {smooth, share}, "loss.smooth_part");
   }
 
-  // Of the labels that are not ignored.
+  // Accuracy over the labels that are not ignored.
   std::string accuracy(LossValues& values) const {
     if (kept_.empty()) return write_accuracy(*writer_, *prediction_, options_->label, *options_);
     const std::string best =

@@ -1,4 +1,4 @@
-// What the integers of a network follow from.
+// Values from which the integers of a network follow.
 #pragma once
 
 #include <set>

@@ -35,9 +35,9 @@ bool is_frequencies(std::string_view name, const Tensor& tensor, const Uses& use
 bool is_traced_constant(const InitializerDef& one) noexcept;
 bool names_its_parameters(const GraphDef& graph);
 
-// What is assumed of an initializer that is trained, or "": that frequencies of Sin and Cos are
+// Assumption about an initializer that is trained, or "": that frequencies of Sin and Cos are
 // learned, and, unless it is `known` to come from a parameter, that a term or factor under a name
-// that the exporter made up does.
+// that the exporter made up is learned.
 std::string assumption(std::string_view name, bool known, const Uses& uses);
 
 // Whether the name of a single-element tensor is one that exporters give to parameters only.

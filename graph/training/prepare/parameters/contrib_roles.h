@@ -1,4 +1,4 @@
-// What initializers are for operators of com.microsoft.
+// Roles of initializers in operators of com.microsoft.
 #pragma once
 
 #include <string>

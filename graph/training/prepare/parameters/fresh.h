@@ -1,4 +1,4 @@
-// What initialization makes of parameters that prepare adds.
+// Initial values of parameters that prepare adds.
 #pragma once
 
 #include <functional>
@@ -19,7 +19,7 @@ struct FilledWith {
 };
 // The last one: what a computation gave when the model was prepared.
 using FreshRule = std::variant<DrawnByUse, DrawnNormal, FilledWith, Tensor>;
-// By the parameter's name.
+// Rules by the parameter's name.
 using Fresh = std::map<std::string, FreshRule, std::less<>>;
 
 }  // namespace ondine::graph

@@ -71,7 +71,7 @@ class Readers {
   std::unordered_map<std::string_view, std::vector<std::size_t>> readers_;
 };
 
-// What the subgraph of a node calls input `place` of it; "" if it does not see that.
+// Name of input `place` of a node in its subgraph; "" if the subgraph does not see it.
 std::string_view name_inside(const NodeDef& node, std::size_t place) {
   const auto bodies = subgraphs_of(node);
   if (!runs_body(node) || bodies.empty()) return {};

@@ -13,7 +13,7 @@
 
 namespace ondine::graph {
 
-// What WeightInit::automatic selects for this model, and why.
+// Initialization that WeightInit::automatic selects for this model, and the reason.
 struct ChosenInit {
   WeightInit init = WeightInit::keep;
   std::string reason;
@@ -28,7 +28,8 @@ ChosenInit choose_init(const ModelDef& model, const ParameterChoice& parameters,
 bool multiplies_data(const GraphDef& graph, std::span<const FunctionDef> functions,
                      const InitializerDef& weight);
 
-// The same without tables whose rows are looked up and that nothing multiplies.
+// Like multiplies_data(), but false for tables whose rows are looked up and that nothing
+// multiplies.
 bool is_product_weight(const GraphDef& graph, std::span<const FunctionDef> functions,
                        const InitializerDef& weight);
 

@@ -18,7 +18,7 @@ std::string_view property(const Properties& properties, std::string_view key);
 // a and b of "['a', 'b']".
 std::vector<std::string_view> listed_names(std::string_view text);
 
-// What the exporter writes for an initializer of this kind ("PARAMETER", "BUFFER",
+// Metadata that the exporter writes for an initializer of this kind ("PARAMETER", "BUFFER",
 // "CONSTANT_TENSOR"), and for one that it folded from a parameter.
 Properties kind_metadata(std::string kind);
 Properties folded_metadata(const std::string& parameter);

@@ -31,7 +31,7 @@ class Operands {
   const Uses& uses() const noexcept { return uses_; }
 
  private:
-  // What a layer with a weight gives, by the axis of its features.
+  // Result of a layer with a weight, by the axis of its features.
   enum class Product : std::uint8_t { last, other };
 
   void collect(const GraphDef& graph);

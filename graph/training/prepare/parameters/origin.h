@@ -21,8 +21,9 @@ struct Origins {
 };
 Origins origins_of(const GraphDef& graph);
 
-// What the exporter's optimizer computed the initializer from, modules' parameters under the names
-// that they have there ("fc.weight"); empty if it did not, or the file does not say so.
+// Values from which the exporter's optimizer computed the initializer, modules' parameters under
+// the names that they have there ("fc.weight"); empty if it did not, or if the file does not say
+// so.
 std::vector<std::string> folded_from(const Properties& metadata);
 
 // Whether a name in PyTorch is that of a mean or variance that a normalization keeps.

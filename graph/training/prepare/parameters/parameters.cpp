@@ -208,7 +208,7 @@ class Chooser {
     return reason_by_form(one, use);
   }
 
-  // By the names that preprocess.cpp gives constants and values.
+  // Recognizes preprocessing by the names that preprocess.cpp gives constants and values.
   bool is_preprocessing(const std::string& name) const {
     constexpr std::string_view prefix = "preprocess.";
     if (!name.starts_with(prefix)) return false;

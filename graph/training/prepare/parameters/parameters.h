@@ -22,7 +22,7 @@ struct ParameterChoice {
   std::vector<const InitializerDef*> frozen;   // could be trained, but are excluded or constant
 
   std::vector<ParameterInfo> table;  // every floating point initializer
-  // Those that are frozen for their elements or names alone, and why.
+  // Parameters that are frozen for their elements or names alone, and why.
   std::vector<std::string> guesses;
 
   Strings trained_names;

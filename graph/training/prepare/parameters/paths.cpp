@@ -92,7 +92,8 @@ bool stops_derivatives(const NodeDef& node) {
 }
 
 struct Constants {
-  // Of the graph, without initializer, and what is only moved, resized or scaled of these.
+  // Inputs of the graph without initializer, and values that are only moved, resized or scaled from
+  // these.
   Strings inputs;
   Strings centred;  // of these, a constant is taken off
   Strings all;      // initializers

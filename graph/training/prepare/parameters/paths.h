@@ -30,10 +30,10 @@ struct WeightValues {
   // Values that some node uses as a constant.
   std::map<std::string, ConstantRole, std::less<>> roles;
 };
-// The same without values used as constants, unless they are in `parameters`: factors, exponents
-// and alternatives of one element, divisors, values subtracted from a graph input, scales of
-// quantized weights, tables of rotations, zeros beside the infinities of a mask, and zero initial
-// states of recurrent layers.
+// Differentiable values without those used as constants, unless they are in `parameters`. Constants
+// are factors, exponents and alternatives of one element, divisors, values subtracted from a graph
+// input, scales of quantized weights, tables of rotations, zeros beside the infinities of a mask,
+// and zero initial states of recurrent layers.
 WeightValues weight_values(const GraphDef& graph, const Strings& outputs,
                            const Strings& parameters = {});
 

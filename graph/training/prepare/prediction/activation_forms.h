@@ -20,10 +20,10 @@ class LocalGraph {
     index();
   }
 
-  // After changes of the nodes.
+  // Must be called after changes of the nodes.
   void index();
 
-  // Of the node that makes a value; the number of nodes if none does.
+  // Index of the node that makes a value; the number of nodes if none does.
   std::size_t index_of(const std::string& value) const;
   const NodeDef* producer(const std::string& value) const;
   // The node that makes input `index`, through what spreads its elements.
@@ -45,7 +45,7 @@ class LocalGraph {
 // others: e^z over its sum, the logarithm of that, z less the logarithm of the sum.
 std::optional<Logits> before_softmax(const LocalGraph& graph, const NodeDef& node,
                                      std::int64_t opset);
-// The same of Sigmoid and 1 / (1 + e^-x).
+// The logits if `node` is a Sigmoid, or the last node of 1 / (1 + e^-x).
 std::optional<Logits> before_sigmoid(const LocalGraph& graph, const NodeDef& node);
 
 }  // namespace ondine::graph

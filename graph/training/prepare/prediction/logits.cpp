@@ -72,7 +72,7 @@ class LogitsFinder {
     return found == graph_->nodes.size() ? nullptr : &graph_->nodes[found];
   }
 
-  // What a node gives on without changing it, but for rounding; nullptr if it computes.
+  // The value that a node passes on unchanged, but for rounding; nullptr if it computes.
   const std::string* passed_on(const NodeDef& node, const std::string& value) {
     // Probabilities of a Softmax sum to 1 already.
     if (is_softmax_ && normalizes_sums(node)) return &node.inputs.at(0);
@@ -92,7 +92,7 @@ class LogitsFinder {
     return static_cast<std::size_t>(found - node.outputs.begin());
   }
 
-  // What state `state` of a loop is from the start if no iteration changes it; else nullptr.
+  // Initial value of state `state` of a loop if no iteration changes it; else nullptr.
   static const std::string* start_of_kept(const NodeDef& node, const GraphDef& body,
                                           std::size_t state) {
     const BodyPlaces places = body_places(node, body);
@@ -128,7 +128,7 @@ class LogitsFinder {
     return known_[value] = find(value);
   }
 
-  // Of a value that a subgraph takes from the graph around it.
+  // Logits of a value that a subgraph takes from the graph around it.
   std::optional<Logits> outside(const std::string& value) {
     if (outer_ == nullptr) return std::nullopt;
     const auto own = std::find_if(graph_->inputs.begin(), graph_->inputs.end(),

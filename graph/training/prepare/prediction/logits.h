@@ -33,7 +33,7 @@ struct Logits {
 std::optional<Logits> find_logits(ModelDef& model, Names& names, const std::string& value,
                                   Loss loss);
 
-// Of values of the main graph, through subgraphs and functions:
+// The next four functions follow values of the main graph through subgraphs and functions.
 // The node that makes `value` a probability, such as "Softmax 'node_p'", found through operators
 // that preserve probabilities; "" if there is none.
 std::string probability_source(ValueTrace& trace, const std::string& value);

@@ -194,7 +194,7 @@ void read_probabilities(Prediction& prediction, const Asked& asked, const ModelD
   place_classes(prediction, asked, find_class_axis(copy.graph, types, *logits, rank), said);
 }
 
-// Of CTC, which reads [batch, steps, classes].
+// CTC reads [batch, steps, classes]: its classes must be the last axis.
 void require_last(const Asked& asked, std::optional<std::size_t> axis,
                   std::optional<std::size_t> rank) {
   if (!axis || !rank || *axis + 1 == *rank) return;
@@ -227,8 +227,8 @@ void read_logits(Prediction& prediction, const Asked& asked, ModelDef& model, Na
   prediction.moves = std::move(logits->moves);
 }
 
-// Of logits that no Softmax reads: `axis` of a new head; else the last one where a linear layer
-// makes them, as the scores [N, T, classes] of language models.
+// Places the classes of logits that no Softmax reads: `axis` of a new head; else the last one where
+// a linear layer makes them, as the scores [N, T, classes] of language models.
 void place_plain_classes(Prediction& prediction, const Asked& asked, const ModelDef& model,
                          std::size_t axis, std::optional<std::size_t> said) {
   const std::size_t rank = prediction.dims ? prediction.dims->size() : 0;

@@ -16,7 +16,7 @@ namespace ondine::graph {
 
 struct Prediction {
   std::string value;  // in the main graph
-  // Of the loss's input: after `moves`, with the classes on axis 1.
+  // Type and dims of the loss's input: after `moves`, with the classes on axis 1.
   DType dtype = DType::undefined;
   std::optional<std::vector<DimDef>> dims;
   std::vector<NodeDef> moves;  // from `value` to the shape of the requested output

@@ -78,7 +78,7 @@ class Probabilities {
   const NodeDef* source(const std::string& value) { return find({0, value}).node; }
 
  private:
-  // Of expressions; what merely passes a value on does not count.
+  // Depth of expressions; nodes that merely pass a value on do not count.
   static constexpr int max_depth = 500;
 
   struct Found {
@@ -86,7 +86,7 @@ class Probabilities {
     bool is_neutral = false;  // a constant, or what a loop carries: others decide
   };
 
-  // Of one of the values that it may be, by branch or iteration.
+  // Source of one of the values that `value` may be, by branch or iteration.
   Found find(const ScopedValue& value) {
     const auto [known, fresh] = known_.try_emplace(value, Found{nullptr, true});
     if (!fresh) return known->second;

@@ -31,7 +31,7 @@ std::string judged_output(const GraphDef& main, const Prediction& prediction) {
   return {};
 }
 
-// What the last operator that computes says of an output behind the value that the loss reads.
+// Meaning of an output behind the value that the loss reads, by the last operator that computes.
 OutputMeaning meaning_of(const GraphDef& main, const std::string& output,
                          const Prediction& prediction, const std::string& loss) {
   const OutputMeaning read =

@@ -1,4 +1,4 @@
-// What prepare writes into the data record.
+// Facts about the prediction that prepare writes into the data record.
 #pragma once
 
 #include <string>

@@ -32,7 +32,7 @@ class BatchValues {
   // [rows, dims...]; one of the dims may be -1.
   std::string reshaped(const std::string& value, const std::vector<std::int64_t>& dims) const;
   std::string transposed(const std::string& value, std::vector<std::int64_t> order) const;
-  // The same elements with the rows' axis first.
+  // `value` with the rows' axis first.
   std::string rows_first(const std::string& value, const RowPlace& place) const;
   // [rows, positions, width] of a value whose last axis has `width` elements.
   std::string positions(const std::string& value, const RowPlace& place, std::int64_t width) const;

@@ -76,7 +76,7 @@ struct NodeStep {
   }
 };
 
-// What a node makes of rows, of sizes, and of inputs that are the same for every batch. Throw
+// Results of a node for rows, for sizes, and for inputs that are the same for every batch. Throw
 // Error(unsupported) as RowTracker::follow().
 Tracked follow_rows(const NodeStep& step);
 Tracked follow_sizes(const NodeStep& step);

@@ -63,7 +63,7 @@ class SquaredNorm {
     return result;
   }
 
-  // Of the parameter, aligned with the result's axes.
+  // Dims of the parameter, aligned with the result's axes.
   std::vector<std::int64_t> parameter_dims() const {
     std::vector<std::int64_t> dims = fixed_dims(index_);
     if (dims.size() > out_rank()) refuse();

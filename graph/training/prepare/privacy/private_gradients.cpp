@@ -211,7 +211,7 @@ class PrivateWriter {
     return writer_->nodes("Gradient", xs, hints, {{"xs", xs}, {"y", y}}, training_domain);
   }
 
-  // Of the sum of the losses; the loss is their mean over all rows.
+  // Derivatives of the sum of the losses; the loss is their mean over all rows.
   void write_deltas(const BatchValues& batch) {
     const std::string rows = writer_->cast(batch.size(), loss_->dtype, "privacy.row_count");
     const std::string total = batch.node("Mul", {loss_->loss, rows}, "total_loss");
@@ -273,7 +273,7 @@ class PrivateWriter {
     return gradients_of(total, xs, hints);
   }
 
-  // What nodes make of parameters alone, of the other names.
+  // Copies nodes that read parameters alone, under the other names.
   void write_moves_of_parameters(Renaming& apart) {
     const std::set<const NodeDef*> reached = needed();
     for (const NodeDef& original : joined_.graph.nodes) {

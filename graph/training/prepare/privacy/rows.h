@@ -13,7 +13,7 @@
 
 namespace ondine::graph {
 
-// What is known of a value.
+// Known facts about a value.
 struct Tracked {
   enum class Kind : std::uint8_t {
     fixed,  // the same for every batch, but perhaps for the size of its dims

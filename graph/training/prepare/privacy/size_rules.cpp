@@ -84,7 +84,7 @@ struct SizeRules : NodeStep {
     return std::vector<Entry>{result};
   }
 
-  // Of inputs that are the same for every batch.
+  // Result for inputs that are the same for every batch.
   Tracked fixed() const {
     Tracked result;
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {

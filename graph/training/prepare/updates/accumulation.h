@@ -11,14 +11,14 @@ namespace ondine::graph {
 struct Accumulation {
   std::vector<std::string> sums;  // of each trained parameter, of the types of the updates
   std::string weight;             // that they hold: rows, int64, or labels
-  // Of the main graph, where both algorithms see them.
+  // State in the main graph, where both algorithms see it.
   std::vector<InitializerDef> state;
 };
 
-// What a batch counts in a mean over several.
+// Weight of a batch in a mean over several.
 struct BatchWeight {
   std::string counted;             // the value whose first dim is the number of rows
-  std::string labels = {};         // or their number, of rank 0
+  std::string labels = {};         // or the number of labels, of rank 0
   DType dtype = DType::undefined;  // of it
 };
 

@@ -42,7 +42,7 @@ class AdafactorWriter {
   }
 
  private:
-  // Of two scalars.
+  // The larger of two scalars.
   std::string largest(const std::string& a, const std::string& b, const std::string& hint) {
     return writer_->writer().node("Max", {a, b}, hint);
   }

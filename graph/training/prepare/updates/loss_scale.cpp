@@ -20,7 +20,7 @@ bool is_float16(const ValueTypes& types, const std::string& name) {
   return found != types.end() && found->second.dtype == DType::float16;
 }
 
-// Of what is known of the main graph's values.
+// Whether a known or declared type of the main graph's values is float16.
 bool has_float16(const GraphDef& main, const ValueTypes& types) {
   const auto is_declared = [](const ValueDef& one) { return one.type.dtype == DType::float16; };
   return std::ranges::any_of(types,

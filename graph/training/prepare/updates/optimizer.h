@@ -26,13 +26,13 @@ struct OptimizerValues {
 // An optimizer that another program began.
 struct OptimizerStart {
   std::int64_t step = 0;  // steps made so far
-  // By parameter, of its shape and type: Adam's mean and squares. Zeros where absent.
+  // Adam's mean and squares by parameter, of its shape and type. Zeros where absent.
   std::map<std::string, std::vector<Tensor>, std::less<>> moments;
   bool corrects_bias = true;       // of Adam and AdamW
   bool decays_after_step = false;  // AdamW's decay reads the parameter that Adam has updated
 };
 
-// What the network says about the steps.
+// Facts about the network that the steps depend on.
 struct OptimizerPlan {
   ParameterRoles roles;
   Points points;  // of ScheduleFree

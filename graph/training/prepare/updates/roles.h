@@ -1,4 +1,4 @@
-// What an optimizer makes of each trained parameter, by its place in the network.
+// Roles of trained parameters for an optimizer, by their place in the network.
 #pragma once
 
 #include <map>

@@ -13,7 +13,7 @@ namespace ondine::graph {
 
 std::string write_lion(StepWriter& writer, const ParameterStep& step, const Lion& settings);
 std::string write_adafactor(StepWriter& writer, const ParameterStep& step);
-// Of a hidden matrix.
+// The Muon step of a hidden matrix.
 std::string write_muon(StepWriter& writer, const ParameterStep& step, const Muon& settings);
 // Moments in blocks of `block` elements.
 std::string write_adamw8(StepWriter& writer, const ParameterStep& step, const AdamW8& settings,

@@ -1,4 +1,4 @@
-// What the rules of optimizers are written with.
+// Nodes and values that the rules of optimizers are written with.
 #pragma once
 
 #include <compare>
@@ -83,7 +83,8 @@ class StepWriter {
   // States, and what they become.
   std::string bind(const std::string& variable, const std::string& next, const Tensor& like);
   void bind_value(const std::string& variable, const std::string& next, const Tensor& like);
-  // What a step writes for `variable`, which it may still be kept from.
+  // Hint for the name of the value that a step writes for `variable`, which it may still be kept
+  // from.
   std::string next_hint(const std::string& variable) const;
   // `stepped` without rate * decay * x.
   std::string decayed(const ParameterStep& step, const std::string& stepped, const std::string& x);

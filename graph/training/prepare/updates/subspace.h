@@ -16,7 +16,7 @@ class Subspace {
   Subspace(StepWriter& writer, const ParameterStep& step, std::int64_t rank, std::int64_t every);
 
   bool is_tall() const noexcept { return is_tall_; }
-  // Of what the gradient is in the space.
+  // Shape of the gradient's projection into the space.
   Shape shape() const;
 
   // Begins with cosines, then is p <- orthonormal columns of g g^T p, three times, in every

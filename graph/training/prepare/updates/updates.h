@@ -1,4 +1,4 @@
-// What follows the loss of a prepared model: derivatives and optimizer, in one algorithm or two.
+// Part of a prepared model behind the loss: derivatives and optimizer, in one algorithm or two.
 #pragma once
 
 #include <optional>
@@ -19,7 +19,7 @@ struct Updates {
   std::vector<std::string> points;       // what the network of a step reads for parameters
 };
 
-// What the loss reads, for gradients of single rows.
+// Values that the loss reads, for gradients of single rows.
 struct LossSources {
   const std::vector<std::string>* values = nullptr;
   const TypesOf* types_of = nullptr;
@@ -33,7 +33,7 @@ Updates write_updates(GraphWriter& writer, const ModelDef& model, const LossValu
                       const PrepareOptions& options, LossScaler& scaler, Properties& bindings,
                       const OptimizerStart& start, const OptimizerPlan& plan);
 
-// What the model's metadata says about them besides the learning rate.
+// Metadata of the model about the updates besides the learning rate.
 Properties update_properties(const Updates& updates, const std::vector<std::string>& trained,
                              const PrepareOptions& options);
 
