@@ -61,7 +61,7 @@ ONDINE_API DataSplits load_splits(std::span<const std::filesystem::path> places,
 ONDINE_API std::vector<std::uint64_t> shuffled(std::uint64_t n, std::uint64_t seed,
                                                std::uint64_t epoch);
 
-// Roles of the inputs of a Feeder.
+// Roles of the inputs that rows are fed to.
 struct FeedRoles {
   std::vector<std::string> targets = {};  // labels, masks and the like
   // The inputs that get unsigned bytes as 0..1, where this was decided before, as in training.

@@ -7,7 +7,7 @@
 namespace ondine {
 
 // Limits whose tensor_bytes and weight_bytes are no more than default_arena_bytes(), so that they
-// follow from the memory of the machine. Of a data set they bound
+// follow from the memory of the machine. They bound these parts of a data set:
 // - a file, an array, and what a compressed file becomes: tensor_bytes each;
 // - everything that is decoded at the same time, by all threads together: a quarter of arena_bytes,
 //   and no more than tensor_bytes;

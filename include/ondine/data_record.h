@@ -118,8 +118,8 @@ struct DataRecord {
 ONDINE_API DataRecord data_record(const Model& model);
 
 // The prediction as the record says, for `output`; empty: the recorded output, else that whose
-// class axis is recorded, else the one that the loss reads, else the first. What another output
-// than the recorded one means follows from the loss. Error(mismatch) for a model without outputs
+// class axis is recorded, else the one that the loss reads, else the first. The loss tells the
+// meaning of any other output than the recorded one. Error(mismatch) for a model without outputs
 // and for an output that it does not have.
 ONDINE_API DataRecord::Prediction find_prediction(const Model& model,
                                                   const std::string& output = {});

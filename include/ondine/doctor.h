@@ -26,8 +26,8 @@ struct Finding {
 // Findings of these checks with the model's present state, in this order; empty when nothing is
 // wrong. Evaluates the loss and its gradients once, without an update, and holds every inner value
 // of that evaluation in memory.
-//   no-gradient    weights without a derivative that leads to the loss, and the operator that cuts
-//                  it
+//   no-gradient    weights that no derivative of the loss reaches, and the operator that cuts it
+//                  off
 //   zero-gradient  trained parameters whose gradient is zero in every element on the batch
 //   not-finite     the first value with NaN, or with infinities where loss or gradients have some
 //   saturated      Relu with nothing but zeros; Sigmoid and Tanh with most elements within 0.01 of

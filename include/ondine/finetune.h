@@ -98,7 +98,7 @@ struct FinetuneOptions {
   // metric for `early_stopping` counts, its patience is the one above and not 0. `report`,
   // `checkpoint`, `log_dir`, `augmentation`, `metrics` and the like are used as they are.
   TrainerOptions trainer = {};
-  // Options of data that is given as places. The model's data record supplies what is not set.
+  // Options of data that is given as places. The model's data record supplies unset options.
   DatasetOptions data = {};
   // `seed` is that of weights, split and order.
   LoadOptions load = {};

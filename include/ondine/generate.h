@@ -18,8 +18,8 @@
 namespace ondine {
 
 // How a token is chosen: repeat_penalty, temperature, top_k, top_p and min_p change the scores in
-// this order, each what the one before left; a token is then drawn from their softmax. Of tokens
-// with equal scores the one with the smaller id comes first. docs/generate.md has the formulas.
+// this order, each the result of the one before; a token is then drawn from their softmax. The
+// smaller id comes first among tokens with equal scores. docs/generate.md has the formulas.
 struct GenerateOptions {
   std::uint64_t max_tokens = 100;
   // Divides the scores; 0 takes the token with the largest score each time, and nothing is drawn:

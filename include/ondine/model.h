@@ -193,11 +193,11 @@ class ONDINE_API Model {
   // else is replaced.
   void train_step_into(Feeds feeds, std::size_t algorithm, std::span<NamedValue> results);
 
-  // What `algorithm` computes of a batch (loss, accuracy, ...) with the present state, in
-  // evaluation mode and without updates: Dropout passes its input through, BatchNormalization uses
-  // its running statistics, no derivative is computed. Takes the feeds of train_step and ignores
-  // those that only updates need. Returns the algorithm's outputs that depend on no Gradient or
-  // optimizer and are no updates, or `fetches` when given; Error(mismatch) when there are none.
+  // Outputs of `algorithm` for a batch (loss, accuracy, ...) with the present state, in evaluation
+  // mode and without updates: Dropout passes its input through, BatchNormalization uses its running
+  // statistics, no derivative is computed. Takes the feeds of train_step and ignores those that
+  // only updates need. Returns the algorithm's outputs that depend on no Gradient or optimizer and
+  // are no updates, or `fetches` when given; Error(mismatch) when there are none.
   Results eval_step(Feeds feeds, std::size_t algorithm = 0, Fetches fetches = {}) const;
 
   // The derivatives that `algorithm` takes by state variables, under the variables' names: those of

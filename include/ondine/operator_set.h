@@ -56,8 +56,8 @@ ONDINE_API OperatorSetInfo operator_set_info(const std::filesystem::path& file,
                                              const Limits& limits = {});
 
 // All findings on a document, one line each. Empty when models can use each of its functions,
-// together with those of LoadOptions::operator_sets; of the other options `limits` count. Throws
-// Error(io) for a file that cannot be read.
+// together with those of LoadOptions::operator_sets; `limits` is the only other option that counts.
+// Throws Error(io) for a file that cannot be read.
 ONDINE_API std::vector<std::string> check_operator_set(const std::filesystem::path& file,
                                                        const LoadOptions& options = {});
 

@@ -18,7 +18,7 @@ struct OperatorUse {
 };
 
 // Operators of the model, sorted by identifier: its own and those of its derivatives, expansions
-// and passes. Throws what Model::load throws.
+// and passes. Throws the errors of Model::load.
 ONDINE_API std::vector<OperatorUse> operators_of(const std::filesystem::path& model,
                                                  const LoadOptions& options = {});
 

@@ -131,7 +131,7 @@ enum class DecayedParameters : std::uint8_t {
 };
 
 // The weight decay of the parameters that a pattern matches, times `scale`, whatever `decayed` says
-// of them. Of several that match a parameter, the scales multiply.
+// of them. If several match a parameter, the scales multiply.
 struct DecayGroup {
   std::string pattern;  // as in PrepareOptions::train
   float scale = 1;      // not negative

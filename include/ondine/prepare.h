@@ -81,8 +81,8 @@ struct WeightAverage {
   std::uint64_t from = 0;  // steps of the optimizer
 };
 
-// Initial values that initialize() gives to weights of two or more dims. Biases and the like become
-// what they are in the model: zeros stay zeros, ones stay ones, other vectors keep their values.
+// Initial values that initialize() gives to weights of two or more dims. Biases and the like return
+// to their values in the model: zeros stay zeros, ones stay ones, other vectors keep their values.
 // Tables of embeddings, read by Gather alone, are drawn from the standard normal distribution.
 enum class WeightInit : std::uint8_t {
   keep,  // they go back to the values in the model
@@ -134,8 +134,8 @@ class FrozenFormat {
 enum class LoraInit : std::uint8_t {
   random,  // one is drawn, the other zeros: the network computes at first what it did before
   // The part of the weight with its `rank` largest singular values (PiSSA, Meng et al. 2024); the
-  // frozen weight becomes the rest. Of linear layers whose weight is stored in a floating point
-  // type.
+  // frozen weight becomes the rest. Only for linear layers whose weight is stored in a floating
+  // point type.
   pissa,
 };
 
@@ -160,7 +160,7 @@ struct Lora {
   bool rank_stabilized = false;  // scale is alpha / sqrt(rank) (Kalajdzievski 2023)
   // DoRA (Liu et al. 2024): each output of the layer, its bias aside, is multiplied by m / |w'|,
   // with w' the column of w + scale a b, whose length counts as a constant in derivatives, and m
-  // trained, at first |w|. Of weights that are stored in a floating point type.
+  // trained, at first |w|. Only for weights that are stored in a floating point type.
   bool dora = false;
   LoraInit init = LoraInit::random;
 };

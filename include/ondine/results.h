@@ -20,8 +20,9 @@ namespace ondine {
 
 namespace detail {
 
-// The elements of a list that a call takes. What is given in place, as a braced list or a temporary
-// vector, is kept; a vector, array or span that has a name is viewed and must outlive the list.
+// The elements of a list that a call takes. Elements given in place, as a braced list or a
+// temporary vector, are kept; a vector, array or span that has a name is viewed and must outlive
+// the list.
 template <class T>
 class CallList {
  public:

@@ -65,8 +65,8 @@ class ONDINE_API TextEncoding {
   // As the post-processor of a tokenizer.json joins two texts; nothing where it has no rule that
   // puts the first before the second, and for other encodings.
   std::optional<PairTemplate> pair_template() const;
-  // The token that says that a text is over: of bytes the padding, of pieces the control piece for
-  // it, of a tokenizer.json the last of ending(), else the added token </s>, <|endoftext|>,
+  // The token that ends a text. Bytes: the padding. Pieces: the control piece for it. A
+  // tokenizer.json: the last of ending(), else the added token </s>, <|endoftext|>,
   // <|end_of_text|> or <eos>. Nothing where there is none.
   std::optional<std::int64_t> end_of_text() const noexcept;
   // Error(mismatch) for a number that is no id. Bytes: leaves the padding out; a sequence of ids
@@ -115,7 +115,8 @@ struct NextTokenOptions {
   std::string prompt = {};
   std::string completion = {};
   std::string messages = {};
-  // Nothing: the answer. Of rows that have an answer, else an error.
+  // Tokens that the loss counts; nothing: the answer. Only for rows that have an answer, else an
+  // error.
   std::optional<LossOn> loss_on = {};
   // The label of padding and of tokens that do not count.
   std::int64_t ignored_label = -100;

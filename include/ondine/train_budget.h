@@ -23,9 +23,9 @@ struct TrainBudget {
 struct ParameterGain {
   std::string name;
   std::uint64_t elements = 0;
-  // The part of the loss's first-order fall in one step of the optimizer that is this parameter's:
-  // of all gains together 1. With steps along the derivative g it is in proportion to the sum of
-  // g^2, with steps of adaptive size to the sum of |g|.
+  // This parameter's share in the loss's first-order fall in one step of the optimizer; all gains
+  // add up to 1. With steps along the derivative g it is in proportion to the sum of g^2, with
+  // steps of adaptive size to the sum of |g|.
   double gain = 0;
   bool trained = false;  // chosen
 };
