@@ -145,7 +145,7 @@ std::string text(Raised& raised, Call&& call) {
   }
 }
 
-// Exceptions raised by a source of rows, which the library reads on the thread of the call.
+// Exception raised by a source of rows, which the library reads on the thread of the call.
 Raised& raised_by_source();
 
 // The handle of a model of Python; NULL for anything else.
