@@ -30,7 +30,8 @@ struct Adapter {
   std::string prompt;      // [tokens, dims]
   bool of_inputs = false;  // the factor stands before the layer
   double scale = 1;
-  // Factor of the product a b when the weight takes it up: the scale over the factor of the Gemm.
+  // Factor of the product a b when it is merged into the weight: the scale over the factor of the
+  // Gemm.
   double merged_scale = 1;
   bool transposed = false;  // the weight has a row for each output
 };

@@ -90,8 +90,8 @@ class LostParametersSearch {
   }
 
   // Reports a weight that was computed from a parameter and other values, as rows of an embedding
-  // are when their indices do not depend on the inputs, or from a number, which cannot have been
-  // moved.
+  // are when their indices do not depend on the inputs, or a weight of one element that was
+  // computed from a parameter and so cannot merely have been moved.
   void find_source(const std::string& name, const Properties& metadata) {
     const auto weight = weights_.find(name);
     if (weight == weights_.end() || restored_->contains(name)) return;
