@@ -17,7 +17,7 @@ std::vector<graph::Val> backward(graph::Builder& builder, std::span<const graph:
                                  std::span<const graph::Val> dys, std::span<const graph::Val> xs,
                                  std::span<const graph::Val> cuts = {});
 // Like backward() above, for one of many differentiations in a graph that share `flow`: the work is
-// proportional to what lies between the xs and the ys.
+// proportional to the part of the graph between the xs and the ys.
 std::vector<graph::Val> backward(graph::Builder& builder, Dataflow& flow,
                                  std::span<const graph::Val> ys, std::span<const graph::Val> dys,
                                  std::span<const graph::Val> xs, std::span<const graph::Val> cuts);
