@@ -62,7 +62,7 @@ typedef struct ondine_option {
 #define ONDINE_NAMES(...) ((const char* const[]){__VA_ARGS__, NULL})
 #endif
 
-/* What went wrong. The numbers never change. */
+/* Kinds of errors. The numbers never change. */
 enum ondine_code {
   ONDINE_OK = 0,
   ONDINE_INVALID_MODEL = 1,  /* the model breaks a rule of the standard */
@@ -195,13 +195,13 @@ ONDINE_C_API ondine_error* ondine_value_element(const ondine_value* value, size_
 ONDINE_C_API ondine_error* ondine_value_keys(const ondine_value* value, ondine_value** keys);
 ONDINE_C_API void ondine_value_free(ondine_value* value);
 
-/* Values by name: what calls are fed with and what they return. */
+/* Values by name, which calls are fed with and return. */
 ONDINE_C_API ondine_error* ondine_values_new(ondine_values** values);
 /* Adds the value or takes the place of the one of this name. `value` may be freed afterwards. */
 ONDINE_C_API ondine_error* ondine_values_set(ondine_values* values, const char* name,
                                              const ondine_value* value);
-/* The same with ondine_tensor_wrap: the elements must stay until the values are freed or the name
-   is set again. */
+/* Sets a tensor as by ondine_tensor_wrap: the elements must stay until the values are freed or the
+   name is set again. */
 ONDINE_C_API ondine_error* ondine_values_set_tensor(ondine_values* values, const char* name,
                                                     int dtype, size_t rank, const int64_t* dims,
                                                     const void* data);

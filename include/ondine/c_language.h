@@ -38,12 +38,12 @@ ONDINE_C_API ondine_error* ondine_generator_generate(const ondine_generator* gen
                                                      const char* prompt, size_t length,
                                                      ondine_piece_callback callback, void* user,
                                                      char** report);
-/* The same after the ids of tokens. */
+/* The text after a prompt of `count` token ids. */
 ONDINE_C_API ondine_error* ondine_generator_generate_after(const ondine_generator* generator,
                                                            const int64_t* tokens, size_t count,
                                                            ondine_piece_callback callback,
                                                            void* user, char** report);
-/* What the assistant says next, by the chat template. */
+/* The assistant's next message, by the chat template. */
 ONDINE_C_API ondine_error* ondine_generator_answer(const ondine_generator* generator,
                                                    const ondine_message* messages, size_t count,
                                                    ondine_piece_callback callback, void* user,

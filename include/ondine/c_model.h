@@ -36,7 +36,7 @@ ONDINE_C_API ondine_error* ondine_prepare_bytes(const void* bytes, size_t size,
                                                 const ondine_option* options,
                                                 const ondine_option* load, ondine_model** model,
                                                 char** report);
-/* Of a model that is loaded, with its present weights. */
+/* Prepares a loaded model with its present weights. */
 ONDINE_C_API ondine_error* ondine_prepare_model(const ondine_model* source,
                                                 const ondine_option* options,
                                                 const ondine_option* load, ondine_model** model,

@@ -11,7 +11,7 @@ extern "C" {
 
 /* ---- data ---- */
 
-/* What data is opened for. */
+/* Purpose that data is opened for. */
 enum ondine_data_use {
   ONDINE_FOR_TRAINING = 0,
   ONDINE_FOR_EVALUATION = 1,
@@ -123,7 +123,7 @@ ONDINE_C_API ondine_error* ondine_evaluate(const ondine_model* model, const ondi
 
 /* ---- fine-tuning ---- */
 
-/* What ondine_finetune works with. Members may be NULL or 0 where there is nothing to say. */
+/* Arguments of ondine_finetune. Members that do not apply may be NULL or 0. */
 typedef struct ondine_finetune_run {
   /* The inference model, one of these: a file, the bytes of one, or a loaded model with its present
      weights. None: a new network for the data. */
@@ -165,7 +165,7 @@ ONDINE_C_API ondine_error* ondine_new_network(const char* kind, const ondine_dat
 /* Not 0 ends what waits. */
 typedef int (*ondine_wait_callback)(void* user);
 
-/* What a node of a federation does with a message (docs/federated.md), for callers that have a
+/* A federation node's answers to messages (docs/federated.md), for callers that have a
    connection. Holds copies of the model and the data. `options`: group train; `federation`: group
    federate, without the options of the connection. */
 ONDINE_C_API ondine_error* ondine_federated_worker_new(const ondine_model* model,
