@@ -30,7 +30,7 @@ struct CheckpointVariable {
   Tensor value;
 };
 
-// What a checkpoint records besides tensors and properties.
+// State of a training that a checkpoint records besides tensors and properties.
 struct TrainingProgress {
   std::string library_version;
   ModelIdentity model;

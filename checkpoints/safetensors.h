@@ -35,7 +35,8 @@ Safetensors read_safetensors(Source& source, const Limits& limits = {});
 // at the source's position. The errors of read_safetensors, but for those of elements.
 SafetensorsHeader read_safetensors_layout(Source& source, const Limits& limits = {});
 
-// The same for files; writing is atomic (core/files/atomic_file.h).
+// Files are written atomically (core/files/atomic_file.h); otherwise these act like
+// write_safetensors and read_safetensors.
 void save_safetensors(FileSystem& files, const std::filesystem::path& path,
                       const Safetensors& content);
 Safetensors load_safetensors(FileSystem& files, const std::filesystem::path& path,

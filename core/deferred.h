@@ -41,8 +41,8 @@ class DeferredElements {
   bool computed() const noexcept { return computed_; }
   // nullopt once the elements are computed: they may have been written to since.
   std::optional<PackedElements> packed() const;
-  // The same elements in memory of their own, computed when those are asked for; nullptr once the
-  // elements are computed. Throws as the constructor.
+  // A copy with memory of its own, whose elements are computed when they are asked for; nullptr
+  // once the elements of this object are computed. Throws like the constructor.
   std::shared_ptr<DeferredElements> again() const;
 
  private:
@@ -56,7 +56,7 @@ class DeferredElements {
   mutable std::size_t holders_ = 0;
 };
 
-// Those of a tensor; nullptr where it has others.
+// Deferred elements of a tensor; nullptr if its elements are not deferred.
 const DeferredElements* deferred_elements(const Tensor& tensor) noexcept;
 
 // Has a tensor's elements in memory while it lives; deferred ones do not stay there. The tensor

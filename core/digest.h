@@ -31,7 +31,7 @@ Sha256Digest sha256(std::span<const std::byte> bytes) noexcept;
 
 // Continues `crc`, the checksum of what came before (0 at the start).
 std::uint32_t crc32c(std::span<const std::byte> bytes, std::uint32_t crc = 0) noexcept;
-// The same computed from tables only; crc32c() uses the processor's instruction where there is one.
+// crc32c() computed from tables only; crc32c() uses the processor's instruction if there is one.
 std::uint32_t crc32c_portable(std::span<const std::byte> bytes, std::uint32_t crc = 0) noexcept;
 
 // Two lower-case digits a byte.

@@ -1,5 +1,5 @@
-// What the processor and the operating system offer. The compiler's __builtin_cpu_supports does not
-// serve: it finds nothing in programs that zig links.
+// Features that the processor and the operating system offer. The compiler's __builtin_cpu_supports
+// does not serve: it finds nothing in programs that zig links.
 #pragma once
 
 namespace ondine {

@@ -1,4 +1,4 @@
-// What may end a long computation early: a deadline, or a flag that another thread sets.
+// Reasons to end a long computation early: a deadline, or a flag that another thread sets.
 #pragma once
 
 #include <chrono>
@@ -33,8 +33,8 @@ class StopScope {
 
 void check_stop();
 
-// What asks on this thread; nullptr when nothing does. Another thread that works for this one takes
-// it over by ActingFor.
+// The Stop that check_stop() asks on this thread; nullptr if there is none. Another thread that
+// works for this one takes it over by ActingFor.
 const Stop* current_stop() noexcept;
 class ActingFor {
  public:

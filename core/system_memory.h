@@ -10,7 +10,8 @@ namespace ondine {
 // interface; UINT64_MAX without a limit.
 std::uint64_t control_group_bytes(const char* groups, const char* root) noexcept;
 
-// Of the machine or its control group, whichever is less; 0 if unknown. Does not allocate.
+// Memory of the machine or of its control group, whichever is less; 0 if unknown. Does not
+// allocate.
 std::uint64_t system_memory_bytes() noexcept;
 
 }  // namespace ondine

@@ -1,4 +1,4 @@
-// What values take where many are held: in sequences, maps and the records of loops.
+// Memory of values that are held in large numbers: in sequences, maps and the records of loops.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@ namespace ondine {
 
 // A value in a list, the owner of its elements, and what the heap adds to both.
 inline constexpr std::size_t held_value_bytes = sizeof(Value) + 128;
-// What a sequence, map or optional takes beside its list.
+// Bytes that a sequence, map or optional takes beside its list.
 inline constexpr std::size_t compound_bytes = 2 * sizeof(Value) + 128;
 
 }  // namespace ondine

@@ -16,8 +16,8 @@ struct AtomicWriteOptions {
 
 std::string previous_generation(const std::string& path);
 
-// What a symbolic link at PATH points to in the end, be it there or not; PATH where it is none.
-// Error(io) for links without an end.
+// Final target of the symbolic link PATH, whether the target exists or not; PATH itself if it is no
+// link. Error(io) for links without an end.
 std::string follow_link(const std::string& path);
 
 // Error(io) for a device, a pipe or a socket: a rename would put a file in the place of /dev/null.

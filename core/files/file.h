@@ -72,7 +72,7 @@ class PosixFileSystem final : public FileSystem {
 
 // Throws Error(io): "cannot write 'a/b': No space left on device".
 [[noreturn]] void fail_io(std::string_view verb, std::string_view path, int error);
-// The same for what must exist; Error(not_found) if it does not.
+// fail_io for a file that must exist: Error(not_found) if it does not.
 [[noreturn]] void fail_to_find(std::string_view verb, std::string_view path, int error);
 // result.value, or fail_io.
 std::int64_t require_io(IoResult result, std::string_view verb, std::string_view path);

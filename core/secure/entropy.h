@@ -12,7 +12,8 @@ void fill_with_entropy(std::span<std::byte> bytes);
 
 // Whether a source could fill the bytes.
 using EntropySource = bool (*)(std::span<std::byte> bytes) noexcept;
-// Of a system on which the library does not know any, as tests need one. Returns the one before.
+// Replaces the entropy source of systems on which the library knows none, for tests. Returns the
+// previous source.
 EntropySource replace_entropy_source(EntropySource source) noexcept;
 
 }  // namespace ondine
