@@ -1,5 +1,5 @@
-// What ScaledAttention, PackedAttention and their gradients read of their node: shape, operands,
-// mask and its gradient.
+// Node data of ScaledAttention, PackedAttention and their gradients: shape, operands, mask and the
+// gradient of the mask.
 #pragma once
 
 #include <algorithm>
@@ -28,7 +28,7 @@ inline bool has_zero_rows(const graph::NodeView& node) {
   return node.attr_int("zero_rows", 0) != 0;
 }
 
-// Those with the heads before the rows, or back.
+// Swaps heads and rows: puts the heads before the rows, or back.
 inline graph::Dims swap_heads(graph::Dims dims) {
   if (dims.size() >= 3) std::swap(dims[dims.size() - 3], dims[dims.size() - 2]);
   return dims;
@@ -48,7 +48,7 @@ struct AttentionCall {
   // Keys beyond which operands are read so often that copies pay.
   static constexpr std::int64_t max_interleaved = 512;
 
-  // Of q, k and v.
+  // Reads a node whose q, k and v are three inputs.
   static AttentionCall separate(const graph::BindContext& context, std::size_t at) {
     const bool interleaved = is_interleaved(context);
     const auto heads_first = [&](const Shape& given) {
@@ -57,7 +57,7 @@ struct AttentionCall {
     return AttentionCall(context, at, 3, heads_first(context.shape(at)),
                          heads_first(context.shape(at + 2)), interleaved);
   }
-  // Of ..., rows, 3, heads, size.
+  // Reads a node with one operand of dims [..., rows, 3, heads, size].
   static AttentionCall packed(const graph::BindContext& context, std::size_t at) {
     graph::Dims dims = graph::to_dims(context.shape(at));
     dims.erase(dims.end() - 3);
@@ -87,7 +87,7 @@ struct AttentionCall {
     return heads;
   }
 
-  // Of q, k and v, as they lie in memory.
+  // Rows of q, k and v, as they lie in memory.
   std::array<HeadRows, 3> operand_rows() const {
     const auto packed = static_cast<std::int64_t>(3 / operands);
     return {rows_of(shape.queries, shape.head_size, packed),
@@ -103,7 +103,7 @@ struct AttentionCall {
     return {shape.count / copied_heads, rows, copied_heads, size, packed};
   }
 
-  // Of operands with the heads before the rows.
+  // `q` and `v` are shapes with the heads before the rows.
   AttentionCall(const graph::BindContext& context, std::size_t first, std::size_t count,
                 const Shape& q, const Shape& v, bool interleaved)
       : scale(double{context.attr_float("scale", 1)}),

@@ -47,7 +47,7 @@ class AttentionPrimitive {
   std::string_view isa() const noexcept { return isa_name(*kernels_); }
 
  private:
-  // What the tasks of a run share.
+  // State that the tasks of a run share.
   struct Run {
     ThreadPool& pool;
     const AttentionScores<T>& scores;
@@ -79,8 +79,8 @@ class AttentionPrimitive {
                  std::byte* at) const;
   void head_gradient(const Run& run, const T* dy, const AttentionGradients<T>& gradients,
                      std::int64_t head, std::byte* at) const;
-  // The same for all heads, group by group: each group has a sum, and those of a mask are added in
-  // order.
+  // Runs head_gradient for all heads, group by group. Each group has a sum; the sums of a mask are
+  // added in order.
   void mask_gradient(const Run& run, const T* dy, const AttentionGradients<T>& gradients, T* sums,
                      ScratchPool& slots) const;
 

@@ -1,5 +1,5 @@
-// What the rules of ScaledAttention and PackedAttention share. `operands`: 3, q, k and v, or 1 that
-// holds them; the mask follows them.
+// Rules that ScaledAttention and PackedAttention share. `operands`: 3 (q, k and v), or 1 that holds
+// all of them; the mask follows them.
 #pragma once
 
 #include <optional>

@@ -82,8 +82,8 @@ struct AttentionOperands {
   AttentionOperand<T> q, k, v;
 };
 
-// Those that are null are not computed. The gradient of a mask is the sum of those of the scores of
-// all heads that have it.
+// Results of the gradient; null ones are not computed. The gradient of a mask is the sum of the
+// gradients of the scores of all heads that have this mask.
 template <class T>
 struct AttentionGradients {
   T* dq = nullptr;

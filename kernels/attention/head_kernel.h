@@ -12,7 +12,8 @@
 
 namespace ondine::math {
 
-// What is added to the scores of the keys that row `row` of a tile sees; null without a mask.
+// Mask values that are added to the scores of row `row` of a tile, from the first key that the tile
+// sees; null without a mask.
 template <class T>
 const T* mask_row(const AttentionShape& shape, const AttentionScores<T>& scores,
                   const AttentionTile& tile, std::int64_t row) {
@@ -21,7 +22,7 @@ const T* mask_row(const AttentionShape& shape, const AttentionScores<T>& scores,
   return scores.mask + scores.offsets[tile.head] + query * shape.keys + tile.keys.begin;
 }
 
-// Whether it hides all of them. Tiles pass over no key of a query that sees none.
+// Whether a row of a mask hides all keys. Tiles pass over no key of a query that sees none.
 template <class T>
 bool hides_all(const T* mask, std::int64_t keys) {
   return mask != nullptr && std::all_of(mask, mask + keys, [](T x) {

@@ -62,7 +62,8 @@ class PlainHeads final : public HeadKernel<T> {
   AttentionShape shape_;
   const Kernels* kernels_;
   std::int64_t tile_rows_;
-  // Of tiles that see all keys; the last tile of a head may have fewer queries than the others.
+  // Products of tiles that see all keys: [0] of full tiles, [1] of the last tile of a head, which
+  // may have fewer queries.
   std::array<Products, 2> products_;
   std::size_t tile_bytes_ = 0;
   std::size_t product_bytes_ = 0;

@@ -51,7 +51,7 @@ class RoundedHeads final : public HeadKernel<float> {
     AttentionOperand<float> elements;
     std::int64_t row, col;  // elements between rows and columns
   };
-  // Of results.
+  // Rows of results in memory.
   struct Rows {
     float* first;
     std::int64_t step;  // elements from one to the next

@@ -17,7 +17,7 @@
 
 namespace ondine::math {
 
-// Of one run. Results do not depend on threads.
+// Visible keys of one run. Results do not depend on the number of threads.
 template <class T>
 class VisibleKeys {
  public:
@@ -38,16 +38,16 @@ class VisibleKeys {
 
   // Whether enough is hidden from the queries of a head to be worth smaller tiles.
   bool hides(std::int64_t head) const;
-  // Of tile `tile` of tile_rows queries.
+  // Keys that tile `tile`, of tile_rows queries, sees.
   KeyRange range(std::int64_t head, std::int64_t tile) const;
 
  private:
-  // What is kept of a mask for each tile: the maximum of each block of keys over all rows, and
-  // before them the least of the maxima of the rows, or minus infinity where nothing is hidden.
+  // Number of elements kept of a mask for each tile: first the least of the maxima of the rows, or
+  // minus infinity where nothing is hidden, then the maximum of each block of keys over all rows.
   std::int64_t kept() const { return blocks_ + 1; }
   const T* kept_of(std::int64_t head, std::int64_t tile) const;
   bool read_tile(std::int64_t mask, std::int64_t tile);
-  // What is measured of the operands of interleaved heads, in parts.
+  // Measures of the operands of interleaved heads, taken in parts.
   struct Size {
     T q, k, others;
   };

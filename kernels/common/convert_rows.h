@@ -17,7 +17,7 @@ ConvertRow row_to_int64(DType from);  // integers and bool
 // To any float format, float8 and narrower saturating.
 ConvertRow row_from_float(DType to);
 
-// The same of the 16-bit formats and float32, whose types are known.
+// Conversions between float32 and the 16-bit formats, whose types are known at compile time.
 void convert_row(float* dst, const bfloat16* src, std::int64_t n);
 void convert_row(float* dst, const float16* src, std::int64_t n);
 void convert_row(bfloat16* dst, const float* src, std::int64_t n);

@@ -21,9 +21,9 @@ graph::Val of_rank(graph::Val x, std::vector<std::int64_t> ranks, std::string ne
 // `like_axes` of `like`, with a message that begins with `what`.
 graph::Val with_dims_of(graph::Val x, std::vector<std::int64_t> axes, graph::Val like,
                         std::vector<std::int64_t> like_axes, std::string what);
-// The same of all dims.
+// with_dims_of for all dims.
 graph::Val with_dims_of(graph::Val x, graph::Val like, std::string what);
-// The same of one dim, which must have this size or be a multiple of it.
+// with_dims_of for one dim, which must be `size` (with_dim) or a multiple of `of` (with_multiple).
 graph::Val with_dim(graph::Val x, std::int64_t axis, std::int64_t size, std::string what);
 graph::Val with_multiple(graph::Val x, std::int64_t axis, std::int64_t of, std::string what);
 // Zeros of a shape that is an int64 vector.

@@ -21,7 +21,7 @@ class IndexInput {
   std::int64_t count() const noexcept { return count_; }
   // All indices of this call, in [0, size).
   const std::int64_t* read(graph::KernelContext& call, std::int64_t size) const;
-  // The same, for an operator whose indices another one checks: those outside stay outside.
+  // read() for an operator whose indices another operator checks: indices outside stay outside.
   const std::int64_t* read_unchecked(graph::KernelContext& call, std::int64_t size) const;
 
  private:

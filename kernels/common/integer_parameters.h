@@ -48,8 +48,8 @@ class IntegerParameter {
   std::optional<std::int64_t> count_;
 };
 
-// The same for gradient rules: the elements of an attribute or constant; nullopt when they are
-// only known at run time. Not given: no elements.
+// Integers of an attribute or constant, for gradient rules; nullopt if they are only known at run
+// time. A value that is not given has no elements.
 std::optional<std::vector<std::int64_t>> constant_integers(graph::Val value);
 
 // The shape given by the elements of an integer vector input, with dynamic dims for unknown

@@ -11,7 +11,7 @@
 
 namespace ondine::math {
 
-// What one implementation computes for one descriptor. Immutable once made.
+// Computation of one implementation for one descriptor. Immutable once made.
 template <class Args>
 class Implementation {
  public:
@@ -34,10 +34,10 @@ class Primitive {
   using Entry = ImplementationEntry<Desc, Implementation<Args>>;
   using List = std::span<const Entry>;
 
-  // By the first implementation of `list` that supports `desc`.
+  // Uses the first implementation of `list` that supports `desc`.
   Primitive(List list, const Desc& desc, const Kernels& kernels)
       : Primitive(first_supporting(list, desc, kernels), desc, kernels) {}
-  // By the implementation of that name; Error(unsupported) where it does not support `desc`.
+  // Uses the implementation named `name`; Error(unsupported) if it does not support `desc`.
   Primitive(List list, std::string_view name, const Desc& desc, const Kernels& kernels)
       : Primitive(supporting_by_name(list, name, desc, kernels), desc, kernels) {}
 

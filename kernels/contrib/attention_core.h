@@ -37,8 +37,8 @@ struct AttentionResults {
 AttentionResults attend(const graph::NodeView& node, const AttentionOperands& operands,
                         bool with_present);
 
-// What Attention and QAttention do after the projection. `projected` is q, k and v side by side in
-// the last axis, `past` and the second result keys and values as [2, batch, heads, length, size].
+// Attention and QAttention after the projection. `projected`: q, k and v side by side in the last
+// axis. `past` and the second result: keys and values as [2, batch, heads, length, size].
 struct SelfAttentionInputs {
   graph::Val projected, mask, past, bias;
 };

@@ -75,12 +75,12 @@ struct VectorBinaryRows {
 // the second operand broadcasts over consecutive axes of the first one, from attribute `axis` on,
 // and only with `broadcast` = 1.
 Dims aligned_dims(const NodeView& node, const Dims& a, const Dims& b);
-// The same for shapes.
+// aligned_dims for shapes.
 Shape aligned_shape(const NodeView& node, const Shape& a, const Shape& b);
 
 // Output 0: broadcast dims of inputs 0 and 1, whose dtypes must be the same.
 void infer_binary(InferContext& context);
-// The same with output dtype bool.
+// infer_binary with output dtype bool.
 void infer_comparison(InferContext& context);
 // The broadcast dims alone; dtypes are not checked.
 std::optional<Dims> binary_dims(const InferContext& context);

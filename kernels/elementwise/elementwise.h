@@ -72,8 +72,8 @@ using math::elementwise_grain;
 
 Kernel elementwise(const graph::BindContext& context, const Elementwise& what);
 
-// The same for all inputs of the node with their own shapes. `row` computes in compute_dtype of
-// input 0: floats of 16 bits or fewer are converted on the way, and back if the output has the same
+// Kernel over all inputs of the node, each with its own shape. `row` computes in compute_dtype of
+// input 0: floats of 16 bits or fewer are converted to it, and back if the output has the same
 // dtype. Output 1, if there is one, receives input 0 (RoundedStorage::copy).
 Kernel elementwise(const graph::BindContext& context, RowFunction row, Params params = {});
 

@@ -1,4 +1,4 @@
-// What a FusedElementwise node computes, read from its attributes.
+// Steps of a FusedElementwise node, read from its attributes.
 #pragma once
 
 #include <string>

@@ -74,7 +74,7 @@ Kernel bind_unary_op(BindContext& context) {
   return bind_unary<F>(context, Types{});
 }
 
-// The same for float and double by a row function of kernels/simd.
+// bind_unary_op for float and double by a row function of kernels/simd.
 template <auto Member>
 Kernel bind_vector_op(BindContext& context) {
   const DType dtype = compute_dtype(context.dtype(0));
@@ -98,7 +98,7 @@ Kernel bind_vector_grad(BindContext& context) {
   return elementwise(context, pick_row<GradientRows<Member>>(dtype, FullFloats{}));
 }
 
-// Those whose kernels convert bfloat16 by blocks.
+// Storage of operators whose kernels convert bfloat16 by blocks.
 inline constexpr graph::RoundedStorage rounded_unary{.reads = 0b1, .writes = true, .follows = true};
 
 // One differentiable unary operator without attributes.

@@ -13,7 +13,7 @@ namespace ondine::math {
 template <class T>
 const VectorKernels<T>& vector_kernels(const Kernels& kernels = math::kernels()) noexcept;
 
-// The same over all threads.
+// Row functions run over all threads.
 template <class T>
 void apply(ThreadPool& pool, typename VectorKernels<T>::Unary function, T* dst, const T* src,
            std::int64_t n);

@@ -122,7 +122,7 @@ struct LabelGradients {
   const C* dloss;
   bool per_label;  // dloss has an element for each label
   C scale;
-  // Of label i, whose class is not -1.
+  // Derivative of label i, whose class `label` is not -1.
   C operator()(std::int64_t i, std::int64_t label) const {
     const C weight = weights != nullptr ? weights[label] : C{1};
     return weight * scale * dloss[per_label ? i : 0];

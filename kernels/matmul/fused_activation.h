@@ -10,7 +10,7 @@ namespace ondine::kernels::ops {
 
 // "Relu", "Relu6" (bounds 0 and 6), "HardSwish", "Swish", or no attribute: none.
 math::Activation named_activation(const graph::NodeView& node, std::string_view attribute);
-// The same for products, which apply the first two alone.
+// named_activation for products, which apply only the first two.
 math::Activation fused_activation(const graph::NodeView& node,
                                   std::string_view attribute = "activation");
 // The nodes that compute the activation of y; alpha is of Swish.

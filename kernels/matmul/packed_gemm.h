@@ -15,7 +15,7 @@ std::int64_t packed_elements(std::int64_t n, std::int64_t k,
 // Of `shape`, n, k, trans_b, ldb and b_rounded are read.
 template <class T>
 void pack(const GemmShape& shape, const T* b, T* packed, const Kernels& kernels = math::kernels());
-// The same by all threads.
+// pack() by all threads.
 template <class T>
 void pack(ThreadPool& pool, const GemmShape& shape, const T* b, T* packed,
           const Kernels& kernels = math::kernels());

@@ -10,7 +10,8 @@ namespace ondine::kernels {
 // Whether products of elements of the type may round them to bfloat16.
 inline bool may_round(DType dtype) { return dtype == DType::float32 || dtype == DType::bfloat16; }
 
-// Of the precision that was asked for; float16 has more digits than bfloat16 and keeps them.
+// Kernels of the precision that was asked for. float16 keeps full precision: it has more digits
+// than bfloat16.
 inline const math::Kernels& product_kernels(const graph::BindContext& context) {
   return math::kernels(may_round(context.dtype(0)) ? context.precision() : Precision::float32);
 }

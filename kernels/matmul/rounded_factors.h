@@ -16,12 +16,12 @@ graph::RoundedInputs rounded_factors(const graph::BindContext& context, std::siz
 // in several blocks; a sum with input `addend`, of the same shape, only where all readers round it.
 graph::RoundedResult rounded_product(const graph::BindContext& context, std::size_t addend);
 
-// Of operators whose factors are the inputs First and First + 1.
+// Storage of operators whose factors are the inputs First and First + 1.
 template <std::size_t First>
 inline constexpr graph::RoundedStorage rounds_factors{
     .inputs = [](const graph::BindContext& context) { return rounded_factors(context, First); }};
 
-// Of operators whose factors are the inputs 0 and 1 and whose output 0 is their product.
+// Storage of operators whose factors are the inputs 0 and 1 and whose output 0 is their product.
 template <std::size_t Addend>
 inline constexpr graph::RoundedStorage rounds_product{
     .inputs = rounds_factors<0>.inputs,

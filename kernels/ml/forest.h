@@ -13,7 +13,7 @@ namespace ondine::kernels {
 
 class Forest {
  public:
-  // Of checked trees.
+  // `trees` must have been checked.
   explicit Forest(const Trees& trees);
 
   std::size_t targets() const noexcept { return targets_; }

@@ -60,7 +60,7 @@ struct RowModel {
 
 // Sets output `i` to [N, columns]. Input 0 must have shape [N, F] or [F], which is one row.
 void infer_scores(graph::InferContext& context, std::size_t i, DType dtype, graph::Dim columns);
-// The same for a classifier: output 0 holds labels [N], output 1 float scores [N, columns].
+// infer_scores for a classifier: output 0 holds labels [N], output 1 float scores [N, columns].
 // Error(invalid_model) for an unknown post_transform.
 void infer_classifier(graph::InferContext& context, const ClassLabels& labels, std::size_t columns);
 // The number of features F of input 0.

@@ -1,4 +1,4 @@
-// What the rules of normalizations over the axes from `axis` on share.
+// Helpers that the rules of normalizations over the axes from `axis` on share.
 #pragma once
 
 #include <vector>

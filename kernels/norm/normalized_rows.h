@@ -83,7 +83,7 @@ class NormalizedRows {
       batch_norm_.sums(to, x + i, row.mean, m, total, product);
     });
   }
-  // The same by slopes that are known.
+  // add_sums with known slopes: `dv` holds dy and becomes dv.
   void add_sums_by_slope(const NormRow<T>& row, T* dv, const T* slope, const X* x, Index n,
                          double* total, double* product) const {
     for_chunks(n, [&](Index i, Index m, T*) {

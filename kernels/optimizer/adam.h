@@ -1,4 +1,4 @@
-// What Adam and GemmAdam share: the attributes and the rate of one iteration.
+// Attributes and rate of one iteration, which Adam and GemmAdam share.
 #pragma once
 
 #include "kernels/optimizer/optimizer.h"

@@ -22,7 +22,7 @@ class DequantizedRows {
   // `first`: the index of b among the inputs; scale and zero point follow.
   DequantizedRows(graph::BindContext& context, Scratch& scratch, std::size_t first);
 
-  // What the pieces of one call are read from.
+  // Memory that the pieces of one call are read from.
   struct Source {
     const std::byte* elements;
     const float* scale;

@@ -42,8 +42,8 @@ class Granularity {
     }
   }
 
-  // Of a matrix: element (i, j) has the scale of index i / rows * row_step + j / columns *
-  // column_step. A step of 0: whatever i or j is.
+  // Scale indices of a matrix: element (i, j) has the scale of index i / rows * row_step + j /
+  // columns * column_step. With a step of 0 the index does not depend on i, or on j.
   struct Grid {
     std::int64_t rows, row_step, columns, column_step;
   };

@@ -1,5 +1,5 @@
-// What integer products share (Int8MatMul, Int8Conv): operands of 8 bits seen as signed or unsigned
-// numbers, their zero points, and what becomes of the sums.
+// Operands and results of integer products (Int8MatMul, Int8Conv): operands of 8 bits seen as
+// signed or unsigned numbers, their zero points, and the results made of the sums.
 #pragma once
 
 #include "graph/contract/builder.h"
@@ -8,12 +8,13 @@
 
 namespace ondine::kernels {
 
-// What makes elements signed or unsigned (Int8GemmKernels); their zero points move by as much.
+// Bits to flip so that elements become signed or unsigned (Int8GemmKernels); their zero points move
+// by as much.
 constexpr std::uint8_t flip_to_signed(DType dtype) { return dtype == DType::uint8 ? 0x80 : 0; }
 constexpr std::uint8_t flip_to_unsigned(DType dtype) { return dtype == DType::int8 ? 0x80 : 0; }
 
-// Input `input` of a product: zero points of elements of `dtype`, or none: 0. Of what the elements
-// are as signed or as unsigned numbers.
+// Zero points of elements of `dtype`: input `input` of a product, or 0 if it is absent. They apply
+// to the elements as signed or as unsigned numbers.
 class ZeroPoints {
  public:
   ZeroPoints(graph::BindContext& context, Scratch& scratch, std::size_t input, DType dtype,
@@ -37,7 +38,7 @@ class Int8Epilogue {
   Int8Epilogue(graph::BindContext& context, Scratch& scratch, std::size_t first);
   bool quantizes() const { return quantizes_; }
 
-  // Of a call. scale(i, j) multiplies the sum of row i and column j, or of channel j.
+  // Values of a call. scale(i, j) multiplies the sum of row i and column j, or of channel j.
   struct Values {
     const double* a = nullptr;
     const double* b = nullptr;

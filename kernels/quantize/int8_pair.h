@@ -1,7 +1,8 @@
-// What Int8Add and Int8Mul share: (a, scale of a, zero point of a, b, scale of b, zero point of b,
-// scale of y, zero point of y) -> QuantizeLinear of a function of their DequantizeLinear, with its
-// bits, and with the activation that `activation` names (Relu, Relu6) before. One scale each; zero
-// points may be omitted, but that of y. b has the shape of a, or 1 in place of its last dims.
+// Rules that Int8Add and Int8Mul share: (a, scale of a, zero point of a, b, scale of b, zero point
+// of b, scale of y, zero point of y) -> QuantizeLinear of a function of their DequantizeLinear,
+// with the same bits. The activation that `activation` names (Relu, Relu6) comes before
+// QuantizeLinear. Each has one scale; zero points may be omitted, except that of y. b has the shape
+// of a, or 1 in place of its last dims.
 #pragma once
 
 #include "kernels/common/op.h"

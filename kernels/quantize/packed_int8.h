@@ -16,7 +16,7 @@ class PackedInt8 {
   std::int64_t width() const { return width_; }
   // Element (p, j) is b[p row + j column], one of the two strides being 1. `to` is 64-byte aligned.
   void pack(std::byte* to, const std::uint8_t* b, std::int64_t row, std::int64_t column) const;
-  // Of what was packed: the sums of the columns, and the panels from column j on, a multiple of nr.
+  // Parts of `packed`: the sums of the columns, and the panels from column j on, a multiple of nr.
   const std::int32_t* sums(const std::byte* packed) const;
   const std::byte* panels(const std::byte* packed, std::int64_t j) const;
 

@@ -11,12 +11,12 @@
 
 namespace ondine::kernels {
 
-// Of DequantizeMatMul, whose inputs it reads. Every element is summed in the same way for any
-// number of threads.
+// Product of DequantizeMatMul, whose inputs it reads. Every element is summed in the same way for
+// any number of threads.
 class StoredProduct {
  public:
-  // Nothing where another way costs less, or where the elements or scales are others than it reads:
-  // one for each term, or nibbles that begin within a byte.
+  // nullopt if another way costs less, or for elements or scales that it does not read: one scale
+  // for each term, or nibbles that begin within a byte.
   static std::optional<StoredProduct> of(const graph::BindContext& context,
                                          const math::GemmShape& shape);
 

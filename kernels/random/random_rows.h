@@ -29,9 +29,10 @@ struct RandomRun {
   RandomKey key;
   std::uint64_t first = 0;
 };
-// Those of a node with n elements for which the batch is the outermost dim: for a part of a batch
-// those that its rows have in the whole one. Where n is no multiple of its rows the elements belong
-// to none, and the part has numbers of its own, as it has where the batch lies within.
+// Random numbers of a node with n elements for which the batch is the outermost dim. A part of a
+// batch gets the numbers that its rows have in the whole batch. If n is no multiple of the number
+// of rows, the elements belong to no row, and the part has numbers of its own; so it has if the
+// batch is an inner dim.
 RandomRun random_run(const graph::KernelContext& call, const std::optional<std::uint64_t>& seed,
                      std::int64_t n);
 

@@ -1,4 +1,4 @@
-// What a cell sees of backpropagation through time.
+// Step of backpropagation through time, as a cell sees it.
 #pragma once
 
 #include "kernels/matmul/gemm_primitive.h"
@@ -56,7 +56,7 @@ class BackwardStep {
   C* previous_h(std::int64_t b) const {
     return memory_.previous_h + (s_.row(t, b) - start_) * s_.hidden_size;
   }
-  // Of the computed step `at`, which need not be this one.
+  // Saved gates and cells of the computed step `at`, which need not be this one.
   const C* gates(std::int64_t b, std::int64_t at) const {
     return args.gates + (d * s_.rows() + s_.row(s_.step(d, at), b)) * s_.saved_width();
   }

@@ -112,7 +112,7 @@ class QuantizedLstm {
     return one;
   }
 
-  // What no step writes.
+  // Zeroes the memory that no step writes.
   void clear(const Call& call) const {
     const auto zero = [](C* to, std::int64_t n) {
       if (to != nullptr) std::fill_n(to, n, C{0});

@@ -9,7 +9,7 @@
 
 namespace ondine::kernels {
 
-// Of numbers whose range, 0 included, fills 0 to 255.
+// Rounding of numbers whose range, 0 included, fills 0 to 255.
 template <class C>
 struct ByteRounding {
   C scale = 1;
@@ -35,7 +35,7 @@ class QuantizedWeights {
   std::int64_t terms() const { return k_; }
   std::int64_t width() const { return packed_.width(); }  // columns of memory for sums
 
-  // Of one call.
+  // Weights of one direction, prepared for one call.
   struct Direction {
     const std::byte* packed;
     const std::int32_t* zero_points;  // of the unsigned numbers, of every column

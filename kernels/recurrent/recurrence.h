@@ -122,7 +122,8 @@ struct Directions {
 Recurrence read_recurrence(const graph::NodeView& node, const CellTraits& cell, const Shape& x,
                            const Shape& r);
 
-// Of sequence_lens, one for each sample. Error(mismatch) for a negative one or one above that of X.
+// Checks sequence_lens, one for each sample. Error(mismatch) for a negative length or one above
+// that of X.
 void check_lengths(const Recurrence& s, const std::int32_t* lengths);
 
 }  // namespace ondine::kernels

@@ -57,7 +57,7 @@ std::unique_ptr<const RecurrentImplementation> make_recurrent(const RecurrentDes
   });
 }
 
-// Of the first entry that supports the node. The last one must support all.
+// Kernel of the first entry that supports the node. The last entry must support all nodes.
 inline graph::Kernel bind_recurrent(graph::BindContext& context, const CellTraits& cell,
                                     std::span<const RecurrentEntry> implementations) {
   const math::Kernels& kernels = product_kernels(context);

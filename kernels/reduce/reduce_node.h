@@ -1,4 +1,4 @@
-// What the Reduce* operators share: axes, keepdims and empty axes.
+// Axes, keepdims and empty axes, which the Reduce* operators share.
 #pragma once
 
 #include <functional>

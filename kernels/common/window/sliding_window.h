@@ -38,7 +38,7 @@ std::vector<std::int64_t> kernel_shape(const graph::NodeView& node);
 // Output dim of an axis; writes begin and end where AutoPad fixes them. Error(mismatch) when the
 // window does not fit.
 std::int64_t resolve(WindowAxis& axis, std::int64_t in, AutoPad auto_pad, bool ceil);
-// The same for a dim that may be dynamic.
+// resolve() for a dim that may be dynamic.
 graph::Dim output_dim(WindowAxis axis, graph::Dim in, AutoPad auto_pad, bool ceil);
 
 // Up to three spatial dims as exactly three, with leading ones.

@@ -17,8 +17,8 @@ struct PaddedWindow {
 // spatial dims are `in`.
 PaddedWindow resolved_window(const graph::NodeView& node, std::span<const std::int64_t> kernel,
                              std::span<const graph::Dim> in, graph::Val shape);
-// The same for a transposed one from x to y, which is that of the convolution from y to x: for
-// auto_pad or output_shape. The shapes are int64 vectors.
+// The window of a transposed convolution from x to y, for auto_pad or output_shape: it is the
+// window of the convolution from y to x. The shapes are int64 vectors.
 PaddedWindow transposed_window(const graph::NodeView& node, std::span<const std::int64_t> kernel,
                                graph::Val x_shape, graph::Val y_shape);
 // The padding in vectors, whichever form it has.

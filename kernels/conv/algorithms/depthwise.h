@@ -1,4 +1,4 @@
-// What the depthwise implementations share.
+// Helpers that the depthwise implementations share.
 #pragma once
 
 #include "kernels/conv/algorithms/algorithm.h"

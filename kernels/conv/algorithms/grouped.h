@@ -39,7 +39,7 @@ class BlockPlanes {
   BlockPlanes(const CellLanes& lanes, const GroupBlocks& blocks, std::int64_t group,
               std::int64_t channel);
 
-  // Those of the lanes of a vector.
+  // Plane offsets of the lanes of a vector.
   const std::int64_t* of(std::int64_t block, std::int64_t vector) const {
     return (block == last_block_ ? last_ : full_).data() + vector * lanes_;
   }
@@ -59,8 +59,8 @@ struct CellCopy {
   std::int64_t elements(std::int64_t rows) const { return down.span(rows) * row; }  // of a vector
   // Rows of positions of a band, so that the copy for `vectors` vectors stays in a cache.
   std::int64_t band(std::int64_t vectors) const;
-  // Of the copy for `rows` rows of positions from `first` on: those that lie in the plane, and
-  // which row of the plane the first of them is. The others are set to 0.
+  // Rows [begin, end) of the copy that lie in the plane, if it holds `rows` rows of positions from
+  // `first` on. `row`: the row of the plane that `begin` holds. The other rows are set to 0.
   struct Inside {
     std::int64_t begin, end, row;
   };

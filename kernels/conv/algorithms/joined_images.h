@@ -18,7 +18,7 @@ class JoinedImages {
 
   std::int64_t images() const { return images_; }        // 1: nothing is joined
   std::int64_t row() const { return images_ * plane_; }  // elements of a row
-  // That are joined from an image on; fewer at the end.
+  // Images joined from `image` on; fewer at the end.
   std::int64_t images_from(std::int64_t image) const { return std::min(images_, batch_ - image); }
 
   std::int64_t last() const { return images_from((batch_ - 1) / images_ * images_); }

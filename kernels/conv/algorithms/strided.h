@@ -10,7 +10,8 @@ namespace ondine::math {
 struct StridedAxis {
   StridedAxis(const ConvShape& s, std::size_t dim, bool backward);
 
-  // Of tap k in the copy from a position of the phase on; -1 where the two never meet.
+  // Offset of tap k in the copy from a position of the phase on; -1 if the tap never meets the
+  // phase.
   std::int64_t offset(std::int64_t phase, std::int64_t k) const;
   std::int64_t taps_of(std::int64_t phase) const;  // how many meet it
   // Positions of a phase; the first one has the most.

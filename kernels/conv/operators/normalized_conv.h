@@ -1,5 +1,5 @@
-// What convolutions that normalize their input have in common. Their attributes are those of Conv
-// and of BatchNormalizationActivation, which expansions give to these again.
+// Rules that convolutions which normalize their input share. Their attributes are those of Conv and
+// of BatchNormalizationActivation; expansions hand them on to these operators.
 #pragma once
 
 #include <vector>

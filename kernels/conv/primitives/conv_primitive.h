@@ -71,7 +71,7 @@ struct ConvArgs {
   T* result = nullptr;      // y, dx or dw
 };
 
-// What one implementation computes for one descriptor. Immutable once made.
+// Computation of one implementation for one descriptor. Immutable once made.
 template <class T>
 class ConvImplementation {
  public:
@@ -89,7 +89,8 @@ using ConvEntry = ImplementationEntry<ConvDesc, ConvImplementation<T>>;
 // All of them, in the order in which they are tried.
 template <class T>
 std::span<const ConvEntry<T>> conv_implementations();
-// Those of lower precision, tried before; none supports kernels of full precision.
+// Implementations of lower precision, tried before the others. None supports kernels of full
+// precision.
 template <class T>
 std::span<const ConvEntry<T>> lower_conv_implementations();
 
@@ -102,7 +103,7 @@ class ConvPrimitive {
   // Error(mismatch) for an activation of a gradient.
   static ConvPrimitive make(const ConvDesc& desc, int threads,
                             const Kernels& kernels = math::kernels());
-  // By the implementation of that name; Error(unsupported) where it does not support `desc`.
+  // Uses the implementation named `name`; Error(unsupported) if it does not support `desc`.
   static ConvPrimitive make(const ConvDesc& desc, int threads, std::string_view name,
                             const Kernels& kernels);
 

@@ -60,7 +60,7 @@ class Int8ConvPrimitive {
 
  private:
   enum class Way : std::uint8_t { product, depthwise_rows, depthwise_taps };
-  // What the tasks of a call share.
+  // State that the tasks of a call share.
   struct Call {
     const Int8ConvArgs& args;
     const std::uint8_t* planes;

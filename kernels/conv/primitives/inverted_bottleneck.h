@@ -58,7 +58,7 @@ class InvertedBottleneck {
     std::size_t band;
     std::int64_t image, images;
   };
-  // Of the workspace.
+  // Parts of the workspace that all tasks share.
   struct Shared {
     T* x;       // packed rows
     T* kept;    // rows between of all channels that the next band has too

@@ -51,7 +51,7 @@ struct NormalizedDepthwiseArgs {
   T* dw = nullptr;
 };
 
-// What one implementation computes for one descriptor. Immutable once made.
+// Computation of one implementation for one descriptor. Immutable once made.
 template <class T>
 class NormalizedDepthwiseImplementation {
  public:
@@ -70,7 +70,7 @@ class NormalizedDepthwiseGrad {
   // Error(unsupported) unless each group has one channel of x and of y, over planes with elements.
   NormalizedDepthwiseGrad(const NormalizedDepthwiseDesc& desc, int threads,
                           const Kernels& kernels = math::kernels());
-  // By the implementation of that name; Error(unsupported) where it does not support `desc`.
+  // Uses the implementation named `name`; Error(unsupported) if it does not support `desc`.
   NormalizedDepthwiseGrad(const NormalizedDepthwiseDesc& desc, int threads, std::string_view name,
                           const Kernels& kernels);
 

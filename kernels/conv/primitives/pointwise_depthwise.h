@@ -36,7 +36,8 @@ class PointwiseDepthwise {
   PointwiseDepthwiseDesc desc_;
   ExpandedBands<T> bands_;
   std::int64_t channels_ = 1;  // of a band
-  // Of a slot: the rows between, results that are rounded, and the rest.
+  // Bytes of a thread's slot: of the expanded rows, of results before rounding, and of the whole
+  // slot.
   std::size_t band_bytes_ = 0, result_bytes_ = 0, slot_bytes_ = 0;
   std::size_t workspace_ = 0;
 };

@@ -42,7 +42,7 @@ class PointwiseGrad {
   std::string_view isa() const noexcept;
 
  private:
-  // Of blocks [first, last); adds up dw in `sums`.
+  // Computes the gradients of blocks [first, last); adds up dw in `sums`.
   void run_blocks(const PointwiseGradArgs<T>& args, std::int64_t first, std::int64_t last,
                   std::byte* slot, T* sums) const;
   // Products of so many positions, without pointers.

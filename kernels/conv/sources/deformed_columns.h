@@ -14,8 +14,8 @@ namespace ondine::kernels {
 std::int64_t count_attribute(const graph::NodeView& node, std::string_view name);
 
 struct DeformedColumns {
-  // Of a node whose inputs from `first` on are x, offset, mask (may be omitted) and the two kernel
-  // dims. Error(mismatch) where they do not fit, Error(unsupported) for unknown kernel dims.
+  // Reads a node whose inputs from `first` on are x, offset, mask (may be omitted) and the two
+  // kernel dims. Error(mismatch) if they do not fit, Error(unsupported) for unknown kernel dims.
   DeformedColumns(const graph::BindContext& context, std::size_t first);
 
   // Error(mismatch) unless `shape` has as many elements as the columns.

@@ -47,7 +47,7 @@ class Int8BlockWindows {
   // Estimated bytes of the windows of the input itself.
   static double bytes_by_tap(const ConvShape& shape);
 
-  // Of block i; planes, plane_size, channels, outside and flip are left to the caller.
+  // Windows of block i; planes, plane_size, channels, outside and flip are left to the caller.
   Int8Windows of_block(std::int64_t i) const;
 
  private:

@@ -1,4 +1,4 @@
-// What the decoders of kernels/image share.
+// Helpers that the decoders of kernels/image share.
 #pragma once
 
 #include <limits>

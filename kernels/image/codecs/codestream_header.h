@@ -1,4 +1,4 @@
-// What the headers of a JPEG 2000 file make its library allocate.
+// Memory that the headers of a JPEG 2000 file make its library allocate.
 #pragma once
 
 #include "kernels/image/codecs/codec.h"

@@ -5,7 +5,8 @@
 
 namespace ondine::kernels::image {
 
-// What EXIF says in a JPEG, PNG or WebP file, else what XMP says; 1 for other files and values.
+// Orientation that EXIF gives in a JPEG, PNG or WebP file, else that XMP gives; 1 for other files
+// and values.
 int exif_orientation(Bytes file);
 
 // The upright image of one that is stored with that orientation. 5 to 8 exchange height and width.

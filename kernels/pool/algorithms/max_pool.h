@@ -1,4 +1,4 @@
-// What the implementations of max pooling share.
+// Helpers that the implementations of max pooling share.
 #pragma once
 
 #include <limits>

@@ -14,7 +14,7 @@ inline std::int64_t counted(const PoolShape& s, std::size_t dim, std::int64_t o)
   return taps.last - taps.first;
 }
 
-// Of each window of a part of a row; 1 for sums.
+// Elements that count in each window of a part of a row; 1 for sums.
 template <class T>
 class WindowCounts {
  public:
