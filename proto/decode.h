@@ -26,13 +26,13 @@ class OperatorSetProto;
 void decode(std::span<const std::byte> bytes, MessageId id, const Limits& limits,
             google::protobuf::MessageLite& message);
 
-// The same for a model. Throws Error(invalid_model) for a model without a graph, Error(limit) above
-// Limits::model_bytes. With `detach`, large raw_data stays where it is, if there is much of it; the
-// result tells what `model` refers to.
+// Decodes a model as decode() does. Throws Error(invalid_model) for a model without a graph,
+// Error(limit) above Limits::model_bytes. With `detach`, large raw_data stays where it is, if there
+// is much of it; the result tells what `model` refers to.
 std::optional<DetachedModel> decode_model(std::span<const std::byte> bytes, const Limits& limits,
                                           onnx::ModelProto& model, bool detach);
 
-// The same for an operator set, which refers to nothing.
+// Decodes an operator set as decode() does; the set refers to nothing.
 void decode_operator_set(std::span<const std::byte> bytes, const Limits& limits,
                          onnx::OperatorSetProto& set);
 

@@ -47,7 +47,7 @@ class ExternalData {
   ExternalData(ExternalDataReader reader, const Limits& limits)
       : reader_(std::move(reader)), limits_(limits) {}
 
-  // Of the files that were opened.
+  // Mappings of the files that were opened.
   std::vector<std::shared_ptr<const MappedFile>> mappings() const;
 
   // The bytes of the reference. Throws Error(invalid_model) unless it denotes exactly `size` bytes.

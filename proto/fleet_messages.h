@@ -69,7 +69,7 @@ std::string identity_bytes(std::string_view public_key, std::optional<double> he
 std::string node_number_bytes(std::uint64_t node);
 std::string heartbeat_bytes(std::uint64_t node, double seconds);
 std::string pull_bytes(std::uint64_t node);
-// Of pull-object and confirm-message-received; with content and session of push-object.
+// Bodies of pull-object and confirm-message-received; push-object adds content and session.
 std::string object_call_bytes(std::uint64_t node, std::uint64_t run, std::string_view id);
 std::string push_object_bytes(std::uint64_t node, std::uint64_t run, std::string_view id,
                               std::string_view content, std::string_view session);
@@ -89,7 +89,7 @@ PushAnswer read_push_answer(std::string_view bytes);
 Message read_message(std::string_view bytes);
 Record read_record(std::string_view bytes);
 
-// What a SuperLink reads and answers, for tests that play one.
+// Messages that a SuperLink reads and answers, for tests that play one.
 namespace link {
 struct ObjectCall {
   std::uint64_t node = 0;

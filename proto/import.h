@@ -29,8 +29,8 @@ namespace ondine {
 // reported in one error with a line for each.
 graph::ModelDef load_model(const std::filesystem::path& file, const Limits& limits = {});
 
-// The same for bytes in memory, which are not referenced afterwards. `external` supplies external
-// data; without it, a model with external data is rejected.
+// Loads a model from bytes in memory, which are not referenced afterwards. `external` supplies
+// external data; without it, a model with external data is rejected.
 graph::ModelDef load_model(std::span<const std::byte> bytes, const Limits& limits = {},
                            const ExternalDataReader& external = {});
 
@@ -45,8 +45,8 @@ struct LeftOut {
   // The files that the ModelDef's tensors may lie in.
   std::vector<std::shared_ptr<const MappedFile>> files;
 };
-// The same, but omits and reports invalid objects, so that further errors can be found in the rest.
-// Still throws for exceeded limits and files that are not models.
+// Loads a model but omits and reports invalid objects, so that further errors can be found in the
+// rest. Still throws for exceeded limits and files that are not models.
 graph::ModelDef load_model(const std::filesystem::path& file, const Limits& limits,
                            LeftOut& left_out);
 graph::ModelDef load_model(std::span<const std::byte> bytes, const Limits& limits,

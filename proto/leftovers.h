@@ -1,4 +1,4 @@
-// What a model file says that a ModelDef does not hold: fields that the schema does not know, and
+// Content of a model file that a ModelDef does not hold: fields that the schema does not know, and
 // which tensors keep their elements in typed fields instead of raw_data.
 #pragma once
 
@@ -16,20 +16,20 @@ namespace ondine {
 class Leftovers {
  public:
   Leftovers() = default;
-  // Of a serialized ModelProto. Requires that decoding it succeeded.
+  // Reads a serialized ModelProto. Requires that decoding it succeeded.
   explicit Leftovers(std::span<const std::byte> model);
 
-  // What belongs to the model without training, opset imports and metadata, which an export for
+  // Leftovers of the model without training, opset imports and metadata, which an export for
   // inference may leave out.
   Leftovers for_inference() const;
 
-  // The serialized ModelProto with them put back into the messages that are at the same place.
+  // The serialized ModelProto with the leftovers put back into the messages at the same places.
   std::vector<std::byte> put_back(std::vector<std::byte> model) const;
 
   struct Message {
     std::string unknown;            // fields, as they were
     std::int32_t typed_dtype = -1;  // of a tensor with data in a typed field
-    // By field number and position among the messages of this field.
+    // Parts by field number and position among the messages of this field.
     std::map<std::pair<std::uint32_t, std::uint32_t>, Message> parts;
 
     bool empty() const noexcept { return unknown.empty() && typed_dtype < 0 && parts.empty(); }

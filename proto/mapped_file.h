@@ -62,7 +62,7 @@ class MappedFile {
   bool maps(std::span<const std::byte> part) const noexcept;
 
  private:
-  // What tells that a file was changed.
+  // State of a file, which differs once the file was changed.
   struct Version {
     std::int64_t size = 0, seconds = 0, nanoseconds = 0;
     bool operator==(const Version&) const = default;

@@ -1,4 +1,4 @@
-// What a file that is no model holds instead, for the message that says so.
+// Recognizes the contents of a file that is no model, for the message that says so.
 #pragma once
 
 #include <cstddef>

@@ -136,7 +136,7 @@ void note_names(const Message& message, std::vector<std::string>& names) {
   }
 }
 
-// The same, but omits invalid objects and keeps their errors, so that one import finds many. Errors
+// take_all that omits invalid objects and keeps their errors, so that one import finds many. Errors
 // about limits or from the system propagate.
 template <class Messages, class Import>
 auto take_all(Messages* messages, Import import, Importer& importer) {
