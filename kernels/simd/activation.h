@@ -1,4 +1,4 @@
-// What follows a product, a convolution or a normalization before a result is stored.
+// Activation that follows a product, a convolution or a normalization before a result is stored.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ enum class Activation : std::uint8_t {
   swish,       // v / (1 + e^(-alpha v))
 };
 
-// Those that products apply.
+// Whether products apply the activation themselves.
 constexpr bool is_epilogue(Activation activation) noexcept {
   return activation <= Activation::relu6;
 }

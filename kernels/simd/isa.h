@@ -8,7 +8,7 @@
 
 namespace ondine::math {
 
-// What the processor has. amx: avx512, and tiles.
+// Instruction sets of the processor. amx: avx512, and tiles.
 enum class Isa : std::uint8_t { baseline, avx2, avx512, amx };
 
 // How products of float32 are computed.
@@ -26,8 +26,8 @@ struct Kernels;
 // lacks is ignored.
 const Kernels& kernels() noexcept;
 
-// The same for products of a lower precision, where the processor has the instructions and
-// ONDINE_ISA does not exclude them; else kernels().
+// kernels() for products of a lower precision, if the processor has the instructions and ONDINE_ISA
+// does not exclude them; else kernels().
 const Kernels& kernels(Precision precision) noexcept;
 
 bool rounds_products(const Kernels& kernels) noexcept;

@@ -1,5 +1,5 @@
-// What each instruction set provides: one table for each primitive, described in the header of its
-// family (matmul/gemm_table.h, conv/conv_table.h, ...).
+// Tables of functions that each instruction set provides, one for each primitive. The header of its
+// family (matmul/gemm_table.h, conv/conv_table.h, ...) describes it.
 #pragma once
 
 #include <cstdint>
@@ -48,7 +48,7 @@ struct ConvertKernels;
 struct AttentionRowKernels;
 struct ShiftedConvKernels;
 
-// Of a normalization whose x is held in bfloat16.
+// Kernels of a normalization whose x is held in bfloat16.
 struct RoundedNormKernels {
   const LayerNormKernels<float, std::uint16_t>* layer_norm;
   const BatchNormKernels<float, std::uint16_t>* batch_norm;

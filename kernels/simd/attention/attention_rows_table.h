@@ -11,7 +11,7 @@ struct AttentionRows {
   float scale;  // of scores
   float* values;
   std::int64_t step;
-  // What becomes of the values, in bfloat16 (its bits), then zeros, up to `padded` elements.
+  // Results in bfloat16 (its bits), followed by zeros up to `padded` elements.
   std::uint16_t* rounded;
   std::int64_t rounded_step, padded;
 };

@@ -1,5 +1,5 @@
-// What each instruction set provides for convolutions. Channels are called inner where they are
-// summed over and outer where they are those of the result.
+// Functions that each instruction set provides for convolutions. Channels are called inner if they
+// are summed over, and outer if they are those of the result.
 #pragma once
 
 #include "kernels/simd/conv/spatial_dims.h"
@@ -20,8 +20,8 @@ struct Im2colBlock {
   std::int64_t image = 0;  // elements from an image of x to the next
 };
 
-// What the lanes of a vector take from the elements [start, start + 2 lanes) of a plane: the bits
-// of `lanes` say which do, `from` where. Others are zeros.
+// Elements that the lanes of a vector take from the elements [start, start + 2 lanes) of a plane:
+// the bits of `lanes` say which lanes take one, `from` says where. Other lanes are zeros.
 struct GatherWindow {
   std::int32_t start;
   std::uint16_t lanes;
@@ -174,7 +174,8 @@ struct TileWeights {
 // The transforms of a form.
 template <class T>
 struct WinogradTransforms {
-  // Of the functions that take rows; `width` is that of the source. Padding is at most 2.
+  // Scratch bytes of the functions that take rows; `width` is that of the source. Padding is at
+  // most 2.
   std::int64_t (*scratch_bytes)(const TileRows& rows);
   // Panels [first, last) of `panel` outer channels, each inner x panel, the last filled with zeros:
   // b of a packed product. Component i starts at i component. flip: taps in reverse order.
@@ -268,7 +269,7 @@ struct StridedConvKernels {
   // y[j ld + i] = activation(sums[i][j] + bias[j]), i < n, j < channels; bias may be null.
   void (*store_channels)(const T* sums, std::int64_t n, std::int64_t channels, const T* bias,
                          Activation activation, T* y, std::int64_t ld);
-  // The same of n elements taken from two sums in turns.
+  // store_channels without activation, of n elements taken from two sums in turns.
   void (*store_interleaved)(const T* even, const T* odd, std::int64_t n, std::int64_t channels,
                             const T* bias, T* y, std::int64_t ld);
   // Channels of x that an element of a copy stands for, to `positions` too: 1, or 2 where a pair of

@@ -113,7 +113,7 @@ static void deinterleave(const CellRows& rows, const N* planes, const float* fro
   }
 }
 
-// What a block of positions reads and writes.
+// Operands and results of a block of positions.
 struct PositionBlock {
   const CellTap* taps;
   N count;
@@ -212,7 +212,7 @@ void positions(const CellPositions& p, const CellTap* taps, N count, const float
   run(p, b, x, w, vectors, y);
 }
 
-// What blocks of taps read, over all images.
+// Operands of blocks of taps, over all images.
 struct TapBlock {
   CellPositions positions;
   N images, x_image, dy_image;

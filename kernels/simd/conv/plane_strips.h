@@ -27,12 +27,12 @@ class MaskedStrip {
  public:
   ONDINE_MEMBER MaskedStrip(N j, N width) : masks_(j, width) {}
 
-  // What lies under each column of taps.
+  // Loads the elements under each column of taps.
   ONDINE_MEMBER void load_row(const float* at, Vec<float> (&row)[K]) const {
 #pragma GCC unroll 8
     for (int k = 0; k < K; ++k) row[k] = load_masked(at + k - K / 2, masks_.of[k]);
   }
-  // Of the columns themselves.
+  // Loads the elements of the columns themselves.
   ONDINE_MEMBER Vec<float> load_middle(const float* at) const {
     return load_masked(at, masks_.of[K / 2]);
   }

@@ -1,6 +1,6 @@
-// What windows of 3 x 3 taps with stride 2 read of a row for a strip of results as wide as a
-// vector: two vectors of the row, whose elements are under the middle and the right tap in turns,
-// and under the left one what is before.
+// Elements of a row that windows of 3 x 3 taps with stride 2 read for a strip of results as wide as
+// a vector: two vectors of the row. Their elements are under the middle and the right tap in turns;
+// the left tap reads the element before.
 #pragma once
 
 #include "kernels/simd/conv/conv_parts.h"
@@ -42,7 +42,7 @@ class StripPairs {
   }
 
  private:
-  // Of pairs from `low` and from `high` in turns, those of `low` first.
+  // Orders pairs that come from `low` and `high` in turns: those of `low` first.
   ONDINE_MEMBER static V in_order(const __m512& pairs) {
     const __m512i order = _mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7);
     return reinterpret_cast<V>(
@@ -53,7 +53,7 @@ class StripPairs {
   bool before_;  // whether there is an element before the strip
 };
 
-// The same of rows whose even columns come first. Masked: the strip is the first of the row or may
+// Strip of rows whose even columns come first. Masked: the strip is the first of the row or may
 // reach beyond it.
 template <bool Masked>
 class SplitPairs {
@@ -85,7 +85,8 @@ class SplitPairs {
   LaneMask even_lanes_, odd_lanes_, before_, results_;
 };
 
-// Of 64 elements of 16 bits, where those of even and of odd columns lie that take `size` of them.
+// Places of the even and of the odd columns among 64 elements of 16 bits; a column takes `size`
+// elements.
 struct ColumnOrder {
   alignas(64) std::uint16_t even[32];
   alignas(64) std::uint16_t odd[32];
@@ -151,7 +152,7 @@ class EdgePairs {
     const __m256 odd = _mm256_shuffle_ps(a, b, 0xdd);
     row[1] = reinterpret_cast<V>(_mm256_shuffle_ps(a, b, 0x88));
     row[2] = reinterpret_cast<V>(odd);
-    // What is before, in lane 3, then the lower half of `odd`.
+    // Lane 3 holds the element before; the lower half of `odd` follows.
     const __m256 before =
         First ? _mm256_permute2f128_ps(odd, odd, 0x08)
               : _mm256_insertf128_ps(_mm256_broadcast_ss(at - 1), _mm256_castps256_ps128(odd), 1);

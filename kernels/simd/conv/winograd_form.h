@@ -1,6 +1,6 @@
-// What Winograd convolutions of 3 x 3 windows multiply. A tile of the source, the weights and a
-// tile of the result have components. A term is the product of a component of the source and one of
-// the weights, summed over the channels and added to a component of the result. Gradients by the
+// Terms of Winograd convolutions of 3 x 3 windows. A tile of the source, the weights and a tile of
+// the result have components. A term is the product of a component of the source and one of the
+// weights, summed over the channels and added to a component of the result. Gradients by the
 // weights are the same terms, summed over the tiles and added to components of the weights.
 #pragma once
 

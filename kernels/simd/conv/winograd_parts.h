@@ -1,5 +1,4 @@
-// What transforms of Winograd convolution share whatever the type of their results; lanes are
-// channels.
+// Transforms of Winograd convolution, shared for all types of results; lanes are channels.
 #pragma once
 
 #include "kernels/simd/conv/channel_interleave.h"
@@ -96,7 +95,7 @@ ONDINE_INLINE void transform_input(const TileRows& r, N pad_h, N pad_w, const fl
   }
 }
 
-// The same of the gradient of the result: what the adjoint of the output transform gives.
+// transform_input for the gradient of the result: applies the adjoint of the output transform.
 template <class Form, class Put>
 ONDINE_INLINE void transform_gradient(const TileRows& r, const float* dy, float* rows, Put&& put) {
   constexpr int tile = Form::tile, results = Form::results;

@@ -11,9 +11,8 @@ namespace {
 constexpr int weight_edge = 4;
 constexpr int weight_components = weight_edge * weight_edge;
 
-// Of stride 1. expand: to[i to_step] = row i of G times from[j from_step]; reduce: of G^T.
-// mirrored: where the components of the taps in reverse order are among those of the taps as they
-// are.
+// Taps of stride 1. expand: to[i to_step] = row i of G times from[j from_step]; reduce uses G^T.
+// mirrored: places that the components of the reversed taps have among the components of the taps.
 struct UnitTaps {
   static constexpr int mirrored[weight_edge] = {3, 1, 2, 0};
   ONDINE_MEMBER static void expand(V* to, int to_step, const V* from, int from_step) {
@@ -31,7 +30,7 @@ struct UnitTaps {
   }
 };
 
-// Of stride 2.
+// Taps of stride 2.
 struct StridedTaps {
   static constexpr int mirrored[weight_edge] = {2, 1, 0, 3};
   ONDINE_MEMBER static void expand(V* to, int to_step, const V* from, int from_step) {
@@ -110,7 +109,7 @@ class WeightTaps {
   static constexpr N rows_ahead = 32;  // of weights that come from memory
   static constexpr int line = 16;      // elements of one of a cache
 
-  // Of as many inner channels as a vector has lanes, which lie beside each other.
+  // Gathers the taps of as many inner channels as a vector has lanes; they lie beside each other.
   void gather(const float* from) {
 #pragma GCC unroll 1
     for (N i = 0; i < window; ++i) {

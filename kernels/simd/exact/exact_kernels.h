@@ -68,7 +68,7 @@ namespace avx512 {
 extern const ExactKernels exact_kernels;
 }
 
-// Those of the same instruction set.
+// Exact kernels of the same instruction set.
 const ExactKernels& exact_kernels(const Kernels& kernels) noexcept;
 
 }  // namespace ondine::math

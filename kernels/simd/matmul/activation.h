@@ -1,4 +1,4 @@
-// What a product or convolution does to its results before they are stored.
+// Activation that a product or convolution applies to its results before they are stored.
 #pragma once
 
 #include "kernels/simd/matmul/gemm_table.h"

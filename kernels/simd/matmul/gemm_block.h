@@ -78,8 +78,8 @@ ONDINE_INLINE PrefetchAhead rows_of_a(const GemmCall<T>& g, const GemmBlocking& 
                                divide_up(at.mc - cut.mr, cut.mr) * PrefetchAhead::steps(at.kc));
 }
 
-// What the register blocks of a panel of B have in common; move_to sets the rest. The panel begins
-// at column jj of the block; `raw` is where it lies in B.
+// Fields that the register blocks of a panel of B share; move_to sets the rest. The panel begins at
+// column jj of the block; `raw` is where it lies in B.
 template <class T>
 ONDINE_INLINE Block<T> register_block(const GemmCall<T>& g, const GemmBlocking& cut,
                                       const GemmBlock& at, std::int64_t jj, const T* raw,

@@ -23,7 +23,7 @@ inline constexpr int max_rows = 12;
 #else
 inline constexpr int max_rows = 5;
 #endif
-// Of blocks whose rows of A are read one by one: the factors need registers too.
+// Most rows of a block whose rows of A are read one by one: the factors need registers too.
 #if defined(__aarch64__)
 inline constexpr int max_separate_rows = 10;
 #else
@@ -42,7 +42,7 @@ inline constexpr bool has_masks = false;
 // The last vector of a block's rows: whole, only `last` elements of B and C there, or only of C.
 enum class Edge { whole, masked, padded };
 
-// What happens to a block of C: pointers are those of the block.
+// Last steps of a block of C; pointers are those of the block.
 template <class T>
 struct Epilogue {
   T alpha, beta;
@@ -67,7 +67,7 @@ struct Block {
   T* keep = nullptr;  // where to pack the panel of B, if so
   // Where results go as bfloat16, instead of C: for kernels that may round them.
   std::uint16_t* rounded = nullptr;
-  // Of C that are prefetched before every PrefetchAhead::terms terms.
+  // Rows of C to prefetch before every PrefetchAhead::terms terms.
   std::int64_t rows_each = max_rows;
 };
 

@@ -9,14 +9,14 @@ namespace ondine::math::ONDINE_ISA {
 template <class T>
 inline constexpr int part_lanes = 16 / static_cast<int>(sizeof(T));  // of 128 bits
 
-// The same pointer: keeps the compiler from stepping one address for each row through the loop.
+// Returns `p`. Keeps the compiler from stepping one address for each row through the loop.
 template <class T>
 ONDINE_INLINE T* hidden(T* p) {
   asm("" : "+r"(p));
   return p;
 }
 
-// What _mm_unpacklo (hi) does, in each part.
+// Interleaves a and b in each part, as _mm_unpacklo (hi) does.
 template <class T, bool High, int... I>
 ONDINE_INLINE Vec<T> interleave(const Vec<T>& a, const Vec<T>& b,
                                 std::integer_sequence<int, I...>) {
@@ -158,8 +158,8 @@ template <class T>
 static void pack_columns(T* dst, const T* src, std::int64_t ld, std::int64_t count,
                          std::int64_t width, std::int64_t k, std::int64_t step) {
   constexpr int L = lanes<T>;
-  // Of one panel after the other: panels often lie apart by whole pages, which share sets of the
-  // first cache. The same rows of the next panel are in the same lines.
+  // Packs a few rows of one panel after the other: panels often lie apart by whole pages, which
+  // share sets of the first cache. The same rows of the next panel are in the same lines.
   constexpr std::int64_t rows = 8, line = 64 / std::int64_t{sizeof(T)};
   for (std::int64_t begin = 0; begin < k; begin += rows) {
     const std::int64_t end = begin + rows < k ? begin + rows : k;

@@ -132,7 +132,7 @@ static void pack_beside(const Panels& panels, Elements src, std::int64_t ld, std
     }
     c = 0;
     if (q + 1 < pairs && width <= L) {
-      // What spills over is written later.
+      // Elements that spill over are overwritten later.
       for (; c + L <= count; c += width, to += panels.step) {
         store(to, first.from(c).beside(second.from(c)));
       }
@@ -152,7 +152,7 @@ static void pack_beside(const Panels& panels, Elements src, std::int64_t ld, std
   }
 }
 
-// The same of a matrix whose elements follow each other in k: (p, c) is src[c ld + p].
+// pack_beside for a matrix whose elements follow each other in k: (p, c) is src[c ld + p].
 template <class Elements>
 static void pack_along(const Panels& panels, Elements src, std::int64_t ld, std::int64_t count,
                        std::int64_t k) {

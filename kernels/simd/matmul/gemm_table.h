@@ -51,11 +51,11 @@ struct GemmCall {
   // Where more than 0: sums over k are cut into blocks of so many terms, GemmBlocking::kc of a
   // product of which this is a part. C then has the bits of that product.
   std::int64_t block_k = 0;
-  // Of float32 where GemmKernels::splits, decided on the whole product of which this is a part: the
-  // tiles of split factors compute it.
+  // Whether the tiles of split factors compute the product, in float32. GemmKernels::splits decides
+  // it on the whole product of which this is a part.
   bool splits = false;
-  // What the caller reads or writes next: asked for meanwhile, where the product does not ask for
-  // operands of its own.
+  // Memory that the caller reads or writes next. It is prefetched meanwhile, if the product does
+  // not prefetch operands of its own.
   RowsAhead next = {};
 };
 
@@ -109,7 +109,7 @@ struct GemmKernels {
   // products read A as it is.
   void (*round_a)(const GemmCall<T>& call, T* rounded, std::int64_t row) = nullptr;
   bool takes_pairs = false;  // calls with `pairs`
-  // Of the blocks of k, whether the first adds the biases; else the last does.
+  // Whether the first block of k adds the biases; else the last one does.
   bool biases_first = false;
   // Terms of k that are multiplied together. A last group of fewer takes longer than a whole one.
   std::int64_t unit_k = 1;

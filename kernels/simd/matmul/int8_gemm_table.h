@@ -7,7 +7,8 @@
 
 namespace ondine::math {
 
-// What becomes of sums instead of storing them (quantize_table.h). Of row i: add[i] and scale[i].
+// Quantization of sums, applied instead of storing them (quantize_table.h). Row i has add[i] and
+// scale[i].
 struct Int8Quantized {
   std::uint8_t* y;  // row i begins at y + i ldy; no more than n columns are written
   std::int64_t ldy;

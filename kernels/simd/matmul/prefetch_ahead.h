@@ -55,7 +55,7 @@ class PrefetchAhead {
   std::int64_t rows_ = 0, bytes_ = 0, stride_ = 0, each_ = 0, byte_ = 0;
 };
 
-// What is packed next of both factors of a product.
+// Elements of both factors of a product that are packed next.
 struct NextFactors {
   PrefetchAhead a, b;
 

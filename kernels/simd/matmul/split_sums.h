@@ -1,5 +1,5 @@
-// What becomes of the sums that the tiles of split factors compute: they are added to C, a few rows
-// at a time, while the next ones are computed.
+// Sums that the tiles of split factors compute: they are added to C, a few rows at a time, while
+// the next ones are computed.
 #pragma once
 
 #include "kernels/simd/matmul/gemm_block.h"

@@ -60,7 +60,8 @@ class SplitTiles {
     work();
   }
 
-  // Of the products of parts the largest comes last. Each changes the part of one factor.
+  // Products of parts of one step, the largest last. Each one after the first changes the part of
+  // one factor.
   template <int Down, int Across, class Work>
   ONDINE_MEMBER void multiply_step(const Pair* a, const Pair* b, const Work& work) {
     const Pair* const second = a + part_pairs;

@@ -33,8 +33,8 @@ struct BatchNormKernels {
   // v min(1, max(0, v / 6 + 1 / 2)).
   void (*swish)(const NormRow<T>& row, T alpha, T* y, T* slope, const X* x, std::int64_t n);
   void (*hard_swish)(const NormRow<T>& row, T* y, T* slope, const X* x, std::int64_t n);
-  // The same sums as `sums`, a dy + by_x (x - mean) + shift and a dy, dy counting as 0 where v is
-  // not in [low, high].
+  // `sums`, a dy + by_x (x - mean) + shift, and a dy, with dy counting as 0 where v is not in [low,
+  // high].
   void (*masked_sums)(const NormRow<T>& row, const T* dy, const X* x, std::int64_t n, double* total,
                       double* product);
   void (*masked_gradient)(const NormRow<T>& row, T* dx, const T* dy, const X* x, T by_x, T shift,

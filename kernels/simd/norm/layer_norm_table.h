@@ -17,7 +17,7 @@ struct LayerNormKernels {
   void (*norm_sums)(const T* dy, const X* x, T mean, std::int64_t n, T* sum, T* product);
   // dx = a dy + b (x - mean) + c
   void (*norm_gradient)(T* dx, const T* dy, const X* x, T mean, T a, T b, T c, std::int64_t n);
-  // The same sums with dy scale in place of dy, and dx = a (dy scale) + b (x - mean) + c.
+  // norm_sums with dy scale in place of dy, and dx = a (dy scale) + b (x - mean) + c.
   void (*scaled_norm_sums)(const T* dy, const T* scale, const X* x, T mean, std::int64_t n, T* sum,
                            T* product);
   void (*scaled_norm_gradient)(T* dx, const T* dy, const T* scale, const X* x, T mean, T a, T b,

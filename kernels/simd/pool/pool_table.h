@@ -11,7 +11,8 @@ namespace ondine::math {
 struct PoolRow {
   std::int64_t in_w, out_w, kernel, stride, dilation, pad;
 };
-// The same of a column of windows. Lines of x are in_step elements apart, those of y out_step.
+// One column of pooling windows over one column of x, with the limits of PoolRow. Lines of x are
+// in_step elements apart, those of y out_step.
 struct PoolColumn {
   std::int64_t in_h, out_h, kernel, stride, dilation, pad;
   std::int64_t in_step, out_step;

@@ -14,7 +14,7 @@ class Levels {
   ONDINE_MEMBER explicit Levels(const float* levels) {
     for (int i = 0; i < vectors; ++i) parts_[i] = load(levels + i * lanes<float>);
   }
-  // By the low 4 bits of each lane.
+  // Levels that the low 4 bits of each lane choose.
   ONDINE_MEMBER Vec<float> operator[](const Vec<std::uint32_t>& index) const {
 #if defined(__AVX512F__)
     return reinterpret_cast<Vec<float>>(_mm512_maskz_permutexvar_ps(
@@ -35,7 +35,7 @@ class Levels {
 #else
 inline constexpr bool has_any_levels = false;
 
-// Of int4 or uint4, less a whole number: computed.
+// Levels that are all int4 or all uint4, less a whole number: they are computed.
 class Levels {
  public:
   ONDINE_MEMBER explicit Levels(const float* levels) {

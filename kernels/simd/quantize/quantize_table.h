@@ -15,7 +15,7 @@ struct QuantizeParameters {
   bool each;
 };
 
-// Of the results; at most 2^17 from every zero point.
+// Range of the results; at most 2^17 from every zero point.
 struct QuantizeRange {
   float lowest, highest;
 };
@@ -30,7 +30,7 @@ struct RequantizeRow {
   std::int32_t zero_point;
 };
 
-// Of two rows of quantized numbers. An element ^ flip is an unsigned number.
+// Parameters of two rows of quantized numbers. An element ^ flip is an unsigned number.
 struct QuantizedPair {
   float scale_a, zero_point_a;  // of the unsigned numbers
   float scale_b, zero_point_b;

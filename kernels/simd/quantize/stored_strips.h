@@ -6,7 +6,8 @@
 
 namespace ondine::math::ONDINE_ISA {
 
-// Of rows from i and columns from j on, the terms p to p + terms, which have one scale.
+// Strip of a product: rows from i and columns from j on, and terms p to p + terms, which have one
+// scale.
 struct Strip {
   std::int64_t i, j, columns, p, terms;
   std::int64_t ahead;  // bytes from an element to one that is wanted soon

@@ -62,9 +62,9 @@ ONDINE_INLINE void times(F&& f) {
   for (int i = 0; i < Count; ++i) f(i);
 }
 
-// Of each x, e^x = 2^n (1 + rest), |log(1 + rest)| <= ln(2) / 2: x becomes the rest, n the low bits
-// of `shifted`, so that shifted << 23 is n where a float has its exponent. Several at once, for the
-// processor overlaps only what is near.
+// Splits e^x = 2^n (1 + rest) of each x, |log(1 + rest)| <= ln(2) / 2: x becomes the rest, n the
+// low bits of `shifted`, so that shifted << 23 is n where a float has its exponent. Takes several x
+// at once, since the processor overlaps only instructions that are near.
 template <int Count>
 ONDINE_INLINE void exp_parts(Vf (&x)[Count], Vi (&shifted)[Count]) {
   constexpr float magic = 12582912.0f;  // 1.5 2^23: adding it rounds to an integer
@@ -90,8 +90,8 @@ ONDINE_INLINE void exp_parts(Vf (&x)[Count], Vi (&shifted)[Count]) {
 }
 
 #if defined(__AVX512F__)
-// Of each x up to 89, e^x, but 0 below `least`. x / ln 2 = n + f, |f| <= 1/2, with a polynomial for
-// 2^f.
+// Replaces each x up to 89 by e^x, but by 0 below `least`. x / ln 2 = n + f, |f| <= 1/2, with a
+// polynomial for 2^f.
 template <int Count>
 ONDINE_INLINE void exp_from(Vf (&x)[Count], float least) {
   constexpr float magic = 12582912.0f;  // as in exp_parts
@@ -124,8 +124,9 @@ ONDINE_INLINE void exp_from(Vf (&x)[Count], float least) {
 }
 #endif
 
-// Of each x, e^x. 2 ulp. Without AVX-512 2^n in two factors, for subnormal results and overflow.
-// Both are 0 far below, where a product that underflows would take many times as long.
+// Replaces each x by e^x. 2 ulp. Without AVX-512, multiplies by 2^n in two factors, for subnormal
+// results and overflow. Both factors are 0 far below, where a product that underflows would take
+// many times as long.
 template <int Count>
 ONDINE_INLINE void exp_in_place(Vf (&x)[Count]) {
 #if defined(__AVX512F__)
@@ -192,7 +193,7 @@ ONDINE_INLINE Vf softplus_of(const Vf& x) {
   return (x > 0.0f ? x : Vf{}) + log1p_unit(exp_of(-absolute(x)));
 }
 
-// Of each x, 1 / (1 + e^-x). 3 ulp.
+// Replaces each x by 1 / (1 + e^-x). 3 ulp.
 template <int Count>
 ONDINE_INLINE void sigmoids_in_place(Vf (&x)[Count]) {
   Vf e[Count];

@@ -5,7 +5,7 @@
 
 namespace ondine::math::ONDINE_ISA {
 
-// The same value, of which the compiler knows no more than that it is in a register.
+// Returns `v`. The compiler knows no more of the result than that it is in a register.
 template <class V>
 ONDINE_INLINE V in_register(V v) {
 #if defined(__AVX512F__)

@@ -159,7 +159,7 @@ ONDINE_INLINE void store_n(T* p, const Vec<T>& v, std::int64_t n) {
     _mm512_mask_storeu_pd(p, static_cast<__mmask8>(mask), reinterpret_cast<__m512d>(v));
   }
 #elif defined(__AVX2__)
-  // By parts: stores with masks are slow on some processors, lanes one by one on all.
+  // Stores parts: stores with masks are slow on some processors, lanes one by one on all.
   if (n >= lanes<T>) return store(p, v);
   if constexpr (sizeof(T) == 4) {
     __m128 part = _mm256_castps256_ps128(reinterpret_cast<__m256>(v));
