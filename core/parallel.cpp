@@ -28,7 +28,7 @@ void spin(T& value, Done&& done) {
   for (int i = 0; i < spins && !done(seen.load(std::memory_order_relaxed)); ++i) relax();
 }
 
-// What the threads of a pool call for each chunk: the body, stopped as its caller is.
+// Work that the threads of a pool call for each chunk: the body, stopped as its caller is.
 struct Job {
   void* body;
   void (*call)(void*, std::int64_t, std::int64_t);

@@ -28,7 +28,7 @@ void require_allowed(std::span<const std::byte> bytes, const char* what, const L
   }
 }
 
-// Of bytes that were scanned.
+// Parses bytes that were scanned.
 void parse(std::span<const std::byte> bytes, MessageId id, const Limits& limits,
            google::protobuf::MessageLite& message) {
   google::protobuf::io::CodedInputStream stream(reinterpret_cast<const std::uint8_t*>(bytes.data()),

@@ -66,7 +66,7 @@ void put_varints(std::string_view raw, std::string& out) {
   }
 }
 
-// What raw_data holds, as the entries of the typed field of `dtype`.
+// Elements of raw_data, as the entries of the typed field of `dtype`.
 std::string entries(DType dtype, std::string_view raw) {
   std::string out;
   switch (typed_field(dtype)) {

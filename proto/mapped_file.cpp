@@ -25,7 +25,7 @@ Descriptor::~Descriptor() {
 
 namespace {
 
-// Of statfs; 0 where the system does not tell.
+// Type of the file system, by statfs; 0 if the system does not tell.
 std::uint32_t file_system_of([[maybe_unused]] const Descriptor& descriptor) noexcept {
 #ifdef __linux__
   struct statfs facts {};

@@ -10,7 +10,7 @@
 namespace ondine {
 namespace {
 
-// What a file system without locks answers.
+// Whether `error` is the answer of a file system without locks.
 bool lacks_locks(int error) {
   return error == ENOLCK || error == ENOSYS || error == EOPNOTSUPP || error == EBADF ||
          error == EINVAL;

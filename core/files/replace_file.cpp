@@ -38,7 +38,7 @@ void replace_file(const std::filesystem::path& file,
     atomic_write(files, file.string(), [&](Sink& sink) {
       SinkBuffer buffer(sink);
       std::ostream stream(&buffer);
-      // What the sink throws goes on to the caller.
+      // Exceptions of the sink go on to the caller.
       stream.exceptions(std::ios::badbit | std::ios::failbit);
       write(stream);
     });

@@ -74,8 +74,8 @@ void convert(DType dtype, std::span<const std::byte> stored, std::span<std::byte
   if (other_byte_order && number_width(dtype) > 1) swap_numbers(elements, dtype);
 }
 
-// The same of a part of a file. Pages of the file and of the result together are little more than
-// the result.
+// Converts a part of a file piece by piece, so that the pages of the file and of the result
+// together are little more than the result.
 void convert_file(DType dtype, const ExternalData::View& view, std::span<std::byte> elements) {
   constexpr std::size_t piece = std::size_t{256} << 10;
   for (std::size_t at = 0; at < elements.size(); at += piece) {
