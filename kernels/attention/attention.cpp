@@ -170,8 +170,8 @@ class Expansion {
     v_ = graph::concat(vs, 2);
   }
 
-  // By ScaledAttention; empty where the scores are an output or are not of the form scale Q K^T +
-  // mask.
+  // Expands by ScaledAttention; empty if the scores are an output or are not of the form scale Q
+  // K^T + mask.
   Val without_scores(const SharedHeads& heads, Val total) {
     const auto scale = plain_scale();
     if (!scale) return {};

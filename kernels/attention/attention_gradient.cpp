@@ -14,7 +14,7 @@ void fill_zeros(T* to, std::int64_t n) {
   if (to != nullptr) std::fill_n(to, n, T{0});
 }
 
-// Those of the keys and values of a head.
+// Clears the gradients of the keys and values of a head.
 template <class T>
 void clear_keys(const AttentionGradients<T>& to, const AttentionShape& s, std::int64_t head) {
   const auto clear = [](T* first, std::int64_t rows, std::int64_t step, std::int64_t size) {

@@ -75,7 +75,7 @@ typename AttentionPrimitive<T>::Run AttentionPrimitive<T>::begin(
   return run;
 }
 
-// Of a head, whether it hides keys or not.
+// Most tiles of a head, whether it hides keys or not.
 template <class T>
 std::int64_t AttentionPrimitive<T>::max_tiles(const Run& run) const {
   const std::int64_t rows =

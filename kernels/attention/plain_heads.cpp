@@ -71,7 +71,7 @@ typename PlainHeads<T>::Products PlainHeads<T>::make_products(const AttentionSha
           make(ds_product),     make(dq_product), make(dk_product)};
 }
 
-// Of every product of any tile.
+// Workspace that suffices for every product of any tile.
 template <class T>
 std::size_t PlainHeads<T>::product_bytes() const {
   std::size_t bytes = 0;

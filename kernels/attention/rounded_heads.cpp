@@ -24,7 +24,7 @@ std::uint16_t* elements(std::byte* memory, std::size_t at) {
   return reinterpret_cast<std::uint16_t*>(memory + at);
 }
 
-// Of the bits of a bfloat16.
+// Whether the bits of a bfloat16 are NaN.
 bool is_nan(std::uint16_t bits) { return (bits & 0x7fff) > 0x7f80; }
 
 }  // namespace

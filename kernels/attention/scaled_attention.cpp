@@ -95,7 +95,8 @@ struct Operands {
     if (!interleaved) return;
     for (Val* x : {&q, &k, &v}) *x = swapped(*x);
   }
-  // Of y or a derivative, as it is to be returned, or of dy, as it is given.
+  // Brings y or a derivative into the layout that the node returns, or dy out of the layout in
+  // which it is given.
   Val arranged(Val x) const { return interleaved ? swapped(x) : x; }
 
   static Val product(Val a, Val b, bool trans_a, bool trans_b) {

@@ -107,7 +107,7 @@ Window window_of(const NodeView& node) {
   return window;
 }
 
-// What is left of an axis.
+// Size that a window leaves of an axis.
 Dim cropped(const InferContext& context, Dim dim, std::int64_t before, std::int64_t after,
             const std::int64_t* size) {
   if (!dim.known()) return size == nullptr ? Dim() : Dim(*size);

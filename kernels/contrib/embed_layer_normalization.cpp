@@ -76,7 +76,7 @@ Val value(ExpandContext& context, std::size_t i, Val rows, bool quantized) {
   return dequantize(x, context.x(i + scale_after), context.x(i + point_after));
 }
 
-// Of the words or, by default, 0, 1, 2, ...
+// Positions of the words; by default 0, 1, 2, ...
 Val positions(ExpandContext& context, bool quantized) {
   if (const Val ids = quantized ? Val() : context.x(position_ids_in)) return ids;
   Builder& b = context.builder();

@@ -71,7 +71,7 @@ void check(const InferContext& context) {
 struct Heads {
   std::int64_t q, kv;
 
-  // Of queries, keys and values.
+  // Number of heads of queries, keys and values.
   std::int64_t all() const { return checked_add(q, checked_mul(2, kv)); }
 };
 

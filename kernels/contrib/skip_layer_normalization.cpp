@@ -43,7 +43,7 @@ void infer_simplified(InferContext& context) {
   infer(context, {2, 3});
 }
 
-// Of the input, the skip and the bias, the input `bias`.
+// Sum of the input, the skip and the bias, which is input `bias`.
 Val skip_sum(const ExpandContext& context, std::size_t bias) {
   const Val sum = add_if(context.x(0) + context.x(1), context.x(bias));
   return with_dims_of(sum, context.x(0), "dims of the input and of the sum");

@@ -111,7 +111,7 @@ class LoopGradient {
     return dx;
   }
 
-  // What the backward loop carries, and of what it is the derivative.
+  // Values that the backward loop carries, and those of which they are the derivatives.
   struct Terms {
     std::vector<Val> xs;                 // the values by which the body is differentiated
     std::vector<Val> starts;             // the initial values of their derivatives

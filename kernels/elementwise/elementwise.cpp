@@ -15,7 +15,7 @@ void copy_row(void* to, const void* from, std::int64_t n) {
 
 using PutRow = void (*)(void* to, const void* from, std::int64_t n, bool repeated);
 
-// What a running kernel needs, fixed when it is bound.
+// Data of a running kernel, fixed when it is bound.
 struct ElementwiseLoop {
   Broadcast broadcast;
   Row row;

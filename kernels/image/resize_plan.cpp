@@ -21,7 +21,7 @@ std::vector<double> doubles(const Tensor* tensor) {
   return values;
 }
 
-// What a node asks for, by axis: scales, or sizes, or neither while they are unknown.
+// Request of a node by axis: scales, or sizes, or neither while they are unknown.
 struct Request {
   std::vector<std::size_t> axes;
   std::vector<double> roi;  // starts, then ends

@@ -117,7 +117,7 @@ Taps taps_of(const ResizeMode& mode, const ResizedAxis& axis, Val at) {
   return {indices, weights};
 }
 
-// What a node asks for.
+// Resizing that a node asks for: scales or sizes, and the region to crop.
 class Request {
  public:
   explicit Request(ExpandContext& context)

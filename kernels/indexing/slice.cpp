@@ -80,7 +80,7 @@ struct Bound {
   Dim dim;  // of an end that is known only as a dim, as in x[:, :length]
 };
 
-// What is known of the size of x[start : end : step].
+// Known size of x[start : end : step]; otherwise a dynamic dim.
 Dim sliced(Dim dim, const Bound& start, const Bound& end, std::int64_t step) {
   if (step == 0) fail(ErrorCode::mismatch, "the step of a slice is 0");
   if (start.known && end.known && dim.known()) {

@@ -53,7 +53,7 @@ static_assert(row_step >= math::least_rounded);
 constexpr std::int64_t most_rows = 128;
 constexpr std::int64_t most_bytes = std::int64_t{32} << 20;  // of scores
 
-// What one number of rows is computed by.
+// Primitives that compute one number of rows.
 template <class C>
 struct RowsAtOnce {
   math::GemmPrimitive<C> forward;

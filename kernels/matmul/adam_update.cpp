@@ -103,7 +103,7 @@ class Strips {
       for (std::int64_t i = 0; i < strips_; ++i) run_strip(call, options, index, i, slots);
       return;
     }
-    // What a task calls runs on its thread, where the gradient stays in a cache.
+    // A task runs all that it calls on its own thread, where the gradient stays in a cache.
     math::ScratchPool({slots, slots_}, slot_bytes_)
         .for_chunks(call.pool(), strips_, 1,
                     [&](std::byte* slot, std::int64_t first, std::int64_t last) {

@@ -70,8 +70,8 @@ bool is_split(const Kernels& kernels, const GemmShape& s) {
                 s.block_k > 0 ? s.block_k : s.k);
 }
 
-// Of lower precision, and in tiles, only where rounding or splitting and packing cost less than
-// they save.
+// Kernels for `shape`: of lower precision, or in tiles, only if rounding or splitting and packing
+// cost less than they save.
 template <class T>
 const Kernels& suited(const Kernels& kernels, const GemmShape& shape) {
   const bool large =
@@ -94,7 +94,7 @@ std::int64_t wanted_tiles(double work, std::int64_t chunk, std::int64_t batch_co
   return static_cast<std::int64_t>(std::max(fair, std::min(work / longest, 1e6)));
 }
 
-// What a part of a product does of the options of the whole.
+// Options of the whole product that one part of it applies.
 template <class T>
 GemmOptions<T> own_options(GemmOptions<T> options, bool biases_first) {
   const GemmPart part = options.part;

@@ -22,7 +22,7 @@ GemmCall<T> call_of(const GemmShape& s, const GemmOptions<T>& o) {
   return call;
 }
 
-// Of B that is to be packed.
+// Call that describes a B that is to be packed.
 template <class T>
 GemmCall<T> source_of(const GemmShape& s, const T* b) {
   GemmCall<T> call{};

@@ -30,7 +30,7 @@ class BatchNorm : public Implementation<BatchNormArgs<T>> {
       for (Index c = first; c < last; ++c) channel(c);
     });
   }
-  // Those that were read last are still in a cache.
+  // Goes backwards: the images that were read last are still in a cache.
   template <class Image>
   void for_images_back(Image&& image) const {
     for (Index n = shape_.batch - 1; n >= 0; --n) image(n);

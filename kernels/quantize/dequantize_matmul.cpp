@@ -209,8 +209,8 @@ class Product {
   Cuts cuts_;
   std::int64_t rounded_row_;
   DequantizedRows rows_;
-  // Of a piece that is neither the last of its row nor of its column, of the last column, of the
-  // last row, of both.
+  // Products of the pieces, by place: neither the last of its row nor of its column; in the last
+  // column; in the last row; in both.
   std::vector<math::GemmPrimitive<float>> pieces_;
   bool biased_;
   std::size_t weights_bytes_ = 0, workspace_ = 0, slot_ = 0, slots_ = 0, slots_at_ = 0,

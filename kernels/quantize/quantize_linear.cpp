@@ -18,7 +18,7 @@
 namespace ondine::kernels::ops {
 namespace {
 
-// What y can be. Integers are rounded to whole numbers first.
+// Type and range of y. Integers are rounded to whole numbers first.
 struct Target {
   DType dtype = DType::undefined;
   bool integer = true;

@@ -30,7 +30,7 @@ const math::StoredProductKernels& product_rows() {
 
 bool holds_signed(DType dtype) { return dtype == DType::int8 || dtype == DType::int4; }
 
-// Of int4 or uint4, less a whole number.
+// Whether the levels are those of int4 or uint4, less a whole number.
 bool are_steps(const std::array<float, 16>& levels) {
   const bool has_sign = levels[8] < levels[0];
   for (std::size_t i = 0; i < levels.size(); ++i) {

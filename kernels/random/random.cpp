@@ -58,7 +58,7 @@ void draw_pairs(const Draw& draw, T* y, std::int64_t first, std::int64_t last) {
   }
 }
 
-// The same bits as draw_pairs<normal_pair>.
+// Draws the same bits as draw_pairs<normal_pair>.
 template <class T>
 void draw_normals(const Draw& draw, T* y, std::int64_t first, std::int64_t last) {
   if constexpr (std::is_same_v<T, double>) {

@@ -70,7 +70,8 @@ bool moves_blocks(std::int64_t samples, std::int64_t step, std::int64_t length) 
   return block >= 4 && (samples - length) / step + 1 <= 65536 / (length / block);
 }
 
-// The same where all sizes are known: frames of whole blocks of samples that are moved together.
+// any_frames for signals whose sizes are all known: frames of whole blocks of samples, which are
+// moved together.
 Val blocked_frames(Val signal, std::int64_t samples, std::int64_t step, std::int64_t length) {
   Builder& b = signal.builder();
   const std::int64_t frames = (samples - length) / step + 1;
@@ -87,7 +88,7 @@ Val blocked_frames(Val signal, std::int64_t samples, std::int64_t step, std::int
   return graph::reshape(graph::gather(blocks, at, 1), {0, frames, length, parts});
 }
 
-// Of one number; nothing where it is not known.
+// Value of a single number; nullopt if it is not known.
 std::optional<std::int64_t> known_number(Val x) {
   const auto values = constant_integers(x);
   return values && values->size() == 1 ? std::optional((*values)[0]) : std::nullopt;

@@ -34,7 +34,7 @@ class FewPositionsConv final : public ConvAlgorithm<float> {
   }
 
  private:
-  // What lies under the window at each position.
+  // Gathers the elements under the window at each position.
   void gather(const float* x, float* rows) const {
     const ConvShape& s = shape_;
     std::fill_n(rows, columns_.elements(), 0.0F);

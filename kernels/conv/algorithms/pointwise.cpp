@@ -70,7 +70,7 @@ class PointwiseConv final : public ConvImplementation<T> {
   }
 
  private:
-  // Of images of one position, which are the rows of matrices.
+  // Product of images of one position, which are the rows of matrices.
   GemmShape rows_product() const { return {batch_, d_.outer, d_.inner, false, !d_.backward}; }
   GemmShape product(Index images) const {
     const Index row = joined_.row();
@@ -85,7 +85,7 @@ class PointwiseConv final : public ConvImplementation<T> {
             .b_rounded = x_rounded_,
             .c_rounded = y_rounded_};
   }
-  // Of one call.
+  // Number of products in one gemm() call.
   Index products() const { return joined_.images() == 1 ? batch_ : 1; }
 
   // How many of the last columns are dot products.

@@ -14,7 +14,7 @@ namespace {
 using Index = std::int64_t;
 
 constexpr Index packed_channels = 8;  // rows of so many stay in a first cache until packed
-// Of a block of the result: rows, or as many elements where rows are short.
+// Most rows of a block of the result, or most elements if rows are short.
 constexpr Index most_rows = 144;
 constexpr Index most_elements = Index{1} << 15;
 constexpr Index task_work = Index{1} << 18;

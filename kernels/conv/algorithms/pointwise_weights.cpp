@@ -53,7 +53,7 @@ class PointwiseWeights final : public ConvImplementation<T> {
   }
 
  private:
-  // Of a group.
+  // Product of one group.
   GemmShape product(Index images) const {
     GemmShape p;
     p.m = shape_.out_channels / shape_.groups;

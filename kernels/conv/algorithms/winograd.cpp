@@ -137,7 +137,7 @@ bool is_strided_window(const ConvShape& s) {
   return true;
 }
 
-// What the components of a row of tiles take, with stride 1.
+// Bytes of the components of a row of tiles, with stride 1.
 double row_bytes(const ConvShape& s) {
   constexpr double tile_bytes = 16 * sizeof(float);
   const auto tiles = static_cast<double>(divide_up(s.out[2], 2));

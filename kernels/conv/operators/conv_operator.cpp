@@ -26,7 +26,7 @@ math::ConvDirection direction_of(Operand result, bool transposed) {
                                               : math::ConvDirection::backward_data;
 }
 
-// Of a forward convolution from input 0 to output 0.
+// Rounding by a forward convolution from input 0 to output 0; none by gradients.
 template <class C>
 math::ConvRounding rounding_of(const BindContext& context, const math::ConvDesc& desc) {
   if (desc.direction != math::ConvDirection::forward) return {};
@@ -139,7 +139,7 @@ Val bias_gradient(Val dy, Val x, Val w) {
   return graph::reduce_sum(dy, axes, false);
 }
 
-// What the rank of w says of y where that of x is unknown.
+// Dims of y that the rank of w tells if that of x is unknown.
 std::optional<Dims> dims_of_rank_of_w(const InferContext& context) {
   if (!context.ranked(1) || context.rank(1) < 3) return std::nullopt;
   Dims dims(context.rank(1));
@@ -168,7 +168,8 @@ Kernel bind_conv_grad_weight(BindContext& context) { return bind_operand(context
 
 namespace {
 
-// Of a node of y in float32 or bfloat16 where products round their factors; none of others.
+// Rounding by a node of y in float32 or bfloat16 whose products round their factors; none by
+// others.
 math::ConvRounding conv_rounding(const BindContext& context) {
   if (!may_round(context.dtype(0)) || !math::rounds_products(product_kernels(context))) {
     return {};

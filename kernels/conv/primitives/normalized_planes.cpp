@@ -8,8 +8,8 @@ namespace {
 
 using Index = std::int64_t;
 
-// Of normalized planes, which are to stay in a first cache, or in a second one where channels are
-// convolved together.
+// Bytes of normalized planes, which are to stay in a first cache, or in a second one if channels
+// are convolved together.
 constexpr Index z_bytes = 24 * 1024, block_bytes = 256 * 1024;
 
 template <class T>

@@ -71,7 +71,7 @@ class Rows3x3 final : public NormalizedDepthwiseImplementation<T> {
     const auto count = static_cast<double>(s.batch * in_);
     const auto by_x = static_cast<T>(-a * product * inverse * inverse / count);
     const auto shift = static_cast<T>(-a * total / count);
-    // Those that were read last are still in a cache.
+    // Images are read backwards: the last ones are still in a cache.
     for (Index n = s.batch - 1; n >= 0; --n) {
       const Index at = (n * s.groups + c) * in_;
       kernels.layer_norm->norm_gradient(args.dx + at, args.dx + at, x + at, mean, by.row.a, by_x,

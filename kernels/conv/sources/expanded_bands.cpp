@@ -11,7 +11,7 @@ using Index = std::int64_t;
 // Rows under a window.
 Index rows_of_window(const ConvShape& s) { return s.reach(1) + 1; }
 
-// What the product does to its results.
+// Activation that the product applies to its results.
 Activation epilogue_of(Activation inner) { return is_epilogue(inner) ? inner : Activation::none; }
 
 // The pointwise convolution of an image.

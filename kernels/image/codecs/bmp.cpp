@@ -90,7 +90,7 @@ class Reader {
   std::uint64_t stride() const {
     return (static_cast<std::uint64_t>(width_) * depth_ + 31) / 32 * 4;
   }
-  // Of a pixel among all.
+  // Index of the first sample of a pixel.
   std::int64_t at(std::int64_t x, std::int64_t row) const {
     const std::int64_t y = top_down_ ? row : height_ - 1 - row;
     return (y * width_ + x) * 3;

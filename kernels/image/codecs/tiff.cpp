@@ -233,7 +233,7 @@ void read_bytes(TIFF* tiff, const Source& source, const Layout& layout, Tensor& 
 }  // namespace
 
 Tensor decode_tiff(Bytes bytes, const Budget& budget, bool wide) {
-  // Of one allocation of the library.
+  // Bounds of the limit on one allocation of the library.
   constexpr std::uint64_t least = std::uint64_t{1} << 20;
   constexpr std::uint64_t most = std::uint64_t{1} << 30;
   const std::uint64_t left = budget ? budget->limit() - budget->used() : most;

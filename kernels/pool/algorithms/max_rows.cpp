@@ -32,7 +32,7 @@ struct Maxima {
  private:
   static constexpr PoolCode<T> none = std::numeric_limits<PoolCode<T>>::min();
 
-  // Of a window that has nothing but -infinity.
+  // First element inside the plane, of a window that has nothing but -infinity.
   static std::int64_t first_inside(const PoolShape& s, const PoolRow& row, std::int64_t od,
                                    std::int64_t oh, std::int64_t j) {
     std::int64_t first = -1;

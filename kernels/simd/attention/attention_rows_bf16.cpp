@@ -28,7 +28,7 @@ ONDINE_INLINE void fill_zeros(std::uint16_t* to, std::int64_t from, std::int64_t
 // Elements that vectors of pairs fill.
 constexpr std::int64_t stored(std::int64_t vectors) { return (vectors + 1) / 2 * 2 * L; }
 
-// By halves, whose joins do not wait for each other.
+// Joins the vectors by halves, whose joins do not wait for each other.
 template <int First, int Count, class Join>
 ONDINE_INLINE Vec<float> joined(const Vec<float>* x, Join&& join) {
   if constexpr (Count == 1) {
@@ -78,7 +78,7 @@ ONDINE_INLINE void scale_all(Vec<float> (&x)[Vectors], float factor) {
   for (int v = 0; v < Vectors; ++v) x[v] *= factor;
 }
 
-// Of rows `at` and after it.
+// Weights of `Rows` rows from row `at` on.
 template <int Vectors, int Rows>
 void short_weights(const AttentionRows& rows, std::int64_t at, const float* mask,
                    std::int64_t mask_step, bool keep) {

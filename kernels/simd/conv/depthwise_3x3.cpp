@@ -31,11 +31,11 @@ class PaddedRows {
         next_(p.pad_h) {
     set_zero(ring_, elements(p));
   }
-  // Of a row: what windows read and what is copied.
+  // Elements of a row: all that windows read and all that is copied.
   static N pitch(const ConvPlane& p) {
     return padded_columns<T>(max(p.out_w + 2, p.in_w + p.pad_w));
   }
-  // Of the ring and a row of zeros.
+  // Elements of the ring and a row of zeros.
   static N elements(const ConvPlane& p) { return (ring_rows + 1) * pitch(p); }
 
   // Rows before `end` can be read, the last ring_rows of them.
@@ -114,7 +114,7 @@ ONDINE_INLINE void for_row_pairs(PaddedRows<T>& rows, N out_h, Body&& body) {
   rows.copy_up_to(together + 2);
   N h = 0;
   for (; h + together <= out_h; h += together) {
-    // Those of the next pair, long enough before they are read.
+    // Copies the rows of the next pair, long enough before they are read.
     rows.copy_up_to(h + 2 * together + 2);
     const T* const read[] = {rows[h], rows[h + 1], rows[h + 2], rows[h + 3]};
     body(h, read);

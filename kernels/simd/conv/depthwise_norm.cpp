@@ -52,7 +52,7 @@ class GradientRows {
   N next_ = 0;
 };
 
-// Of the window, then sum dx and sum dx (x - mean).
+// Sums for the taps of the window, then sum dx and sum dx (x - mean).
 template <class T>
 struct Sums {
   Vec<T> window[9];

@@ -40,7 +40,7 @@ ONDINE_INLINE void ask_ahead(const float* row, N width) {
   for (N i = 0; i < width; i += L) __builtin_prefetch(row + ahead + i, Write);
 }
 
-// What an activation keeps results between. NaN stays NaN.
+// Bounds between which an activation keeps results. NaN stays NaN.
 struct Bounds {
   ONDINE_MEMBER explicit Bounds(Activation activation)
       : low(activation == Activation::none ? -__builtin_inff() : 0.0F),
@@ -290,7 +290,7 @@ ONDINE_INLINE void correlate_strips(const ConvPlane& p, const Strip (&strips)[S]
   for (int k = 0; k < taps; ++k) acc[k] = sum[k];
 }
 
-// Of as many strips as are walked together; returns how many.
+// Correlates as many strips as are walked together; returns how many.
 ONDINE_INLINE N correlate_some(const ConvPlane& p, const float* x, const float* dy, N j,
                                V (&acc)[taps]) {
 #if defined(__AVX512F__)

@@ -93,7 +93,7 @@ ONDINE_INLINE void dot_block(const Dots& d, N o) {
   const float* w[Rows];
 #pragma GCC unroll 8
   for (int r = 0; r < Rows; ++r) w[r] = d.w + min(o + r, last) * d.depth;
-  // What later blocks read. Addresses past the weights may be asked for.
+  // Prefetches weights that later blocks read. Addresses past the weights may be asked for.
   constexpr N block = N{Rows} * sizeof(float);
   const N ahead = (prefetch_distance / (Rows * d.depth) + 1) * block * d.depth;
   V acc[Rows][Positions] = {};

@@ -58,7 +58,7 @@ ONDINE_INLINE void for_taps(const Im2colBlock& b, const Run& run, Body&& body) {
   }
 }
 
-// What a tap of a run takes from each channel.
+// Elements that a tap of a run takes from each channel.
 struct Piece {
   Tap tap;
   N to;      // where the run is in the columns

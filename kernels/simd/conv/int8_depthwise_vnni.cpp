@@ -12,8 +12,8 @@ namespace {
 
 constexpr std::int64_t positions = 16;
 
-// What brings the bytes under four taps of 16 positions together. Part L of 128 bits serves the
-// positions 4 L and following.
+// Indices that bring the bytes under four taps of 16 positions together. Part L of 128 bits serves
+// the positions 4 L and following.
 struct Gather {
   // Taps 4 group and following.
   void set(const Int8DepthwiseCall& call, std::int64_t group) {
@@ -48,7 +48,7 @@ ONDINE_INLINE __mmask64 bits_between(std::int64_t first, std::int64_t last) {
   return ~std::uint64_t{0} >> (64 - (high - low)) << low;
 }
 
-// What the rows of one column of blocks share; the block begins at position `first`.
+// State that the rows of one column of blocks share; the block begins at position `first`.
 template <int Groups>
 class Column {
  public:
@@ -126,8 +126,8 @@ void run_columns(const Int8DepthwiseCall& call, const Gather* gather, std::int64
   }
 }
 
-// The same for a kernel of `Rows` rows without dilation: rows that the next row of the output needs
-// too stay in registers.
+// Runs a kernel of `Rows` rows without dilation: rows that the next row of the output needs too
+// stay in registers.
 template <int Groups, int Rows, int Stride>
 void run_columns_in_registers(const Int8DepthwiseCall& call, const Gather* gather,
                               std::int64_t first) {

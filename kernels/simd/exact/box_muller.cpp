@@ -107,7 +107,7 @@ std::int64_t box_muller(float* to, const NormalRun& run, std::int32_t* doubtful)
     const Vd radius = square_root<double>(-2.0 * log_unit(1.0 - uniform(words[0], words[1])));
     Vd sine, cosine;
     turn(uniform(words[2], words[3]), sine, cosine);
-    // Of both computations and of the angle there. The last term parts 0 from -0.
+    // Error of both computations and of the angle there. The last term parts 0 from -0.
     const Vd error = radius * (most * 0x1p-44) + 1e-300;
     const double own = run.shift < 0 ? run.shift * -0x1p-50 : run.shift * 0x1p-50;
     FloatBits doubt{};

@@ -26,8 +26,9 @@ std::int64_t most_by_rows(const GemmCall<T>& g) {
   return (far || g.a_row * size % 2048 == 0 ? 2 : 8) * panel<T>;
 }
 
-// The same for an A that is stored by columns. A few elements of each of many far rows are the
-// slowest way to read memory.
+// Whether A is stored by columns that lie far apart. Such an A is read in place for fewer columns
+// of C (most_by_columns): a few elements of each of many far rows are the slowest way to read
+// memory.
 template <class T>
 bool is_far_by_columns(const GemmCall<T>& g) {
   constexpr std::int64_t size = sizeof(T), least_row = 256;
@@ -87,7 +88,7 @@ std::int64_t b_elements(const GemmCall<T>& g, const GemmBlocking& cut) {
   return cut.pack_b ? divide_up(min_of(g.n, block_n), nr) * nr * terms + padding : 0;
 }
 
-// Of GemmPath::transposed: all of A^T in panels, and a block of C^T.
+// Memory of GemmPath::transposed: all of A^T in panels, and a block of C^T.
 template <class T>
 std::int64_t a_panels_elements(const GemmCall<T>& g) {
   return g.m * g.k + padding;

@@ -98,7 +98,7 @@ class SplitGemm {
   struct Left {
     std::int64_t units = 0, blocks = 0;
 
-    // Those of the next block.
+    // Takes the units of the next block of tiles.
     std::int64_t take() {
       if (units == 0 || blocks == 0) return 0;
       const std::int64_t some = divide_up(units, blocks--);
@@ -118,7 +118,7 @@ class SplitGemm {
     a_next_ = {g_, p, min_of(kc_, g_.k - p), i, min_of(width, g_.m - i), a_panel(which)};
     a_left_ = {a_next_.units(), blocks};
   }
-  // The same of B, from column j on, if there are any.
+  // Begins to split the panel of B from column j on, if there is one, likewise.
   void begin_b(std::int64_t j, std::int64_t p, std::int64_t t, std::int64_t blocks) {
     if (j >= g_.n) return;
     b_next_ = {g_, p, min_of(kc_, g_.k - p), j, min_of(width, g_.n - j), b_panel(t)};
