@@ -12,8 +12,8 @@ void fill_with_entropy(std::span<std::byte> bytes);
 
 // Whether a source could fill the bytes.
 using EntropySource = bool (*)(std::span<std::byte> bytes) noexcept;
-// Replaces the entropy source of systems on which the library knows none, for tests. Returns the
-// previous source.
+// Replaces the entropy source, for tests and for systems on which the library knows none. Returns
+// the previous source. Thread-safe.
 EntropySource replace_entropy_source(EntropySource source) noexcept;
 
 }  // namespace ondine

@@ -82,7 +82,7 @@ std::vector<Type> infer_body(InferContext& context, std::vector<Type>& formals) 
       formal = round == 0 ? std::move(*both) : without_dims(std::move(*both));
     }
     if (settled) break;
-    // A change of one value changes another an iteration later, and so in the end maybe each.
+    // One changed value changes another an iteration later, and so perhaps all of them in the end.
     const bool all = round + 1 == most_rounds;
     for (std::size_t i = 2; all && i < formals.size(); ++i) formals[i] = without_dims(formals[i]);
   }

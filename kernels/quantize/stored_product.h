@@ -15,8 +15,8 @@ namespace ondine::kernels {
 // any number of threads.
 class StoredProduct {
  public:
-  // nullopt if another way costs less, or for elements or scales that it does not read: one scale
-  // for each term, or nibbles that begin within a byte.
+  // nullopt if another way costs less. Also nullopt for elements and scales that it does not read:
+  // one scale for each term, or nibbles that begin within a byte.
   static std::optional<StoredProduct> of(const graph::BindContext& context,
                                          const math::GemmShape& shape);
 

@@ -31,8 +31,8 @@ struct RandomRun {
 };
 // Random numbers of a node with n elements for which the batch is the outermost dim. A part of a
 // batch gets the numbers that its rows have in the whole batch. If n is no multiple of the number
-// of rows, the elements belong to no row, and the part has numbers of its own; so it has if the
-// batch is an inner dim.
+// of rows, the elements belong to no row, and the part has numbers of its own. A part also has
+// numbers of its own if the batch is an inner dim.
 RandomRun random_run(const graph::KernelContext& call, const std::optional<std::uint64_t>& seed,
                      std::int64_t n);
 

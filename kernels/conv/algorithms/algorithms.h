@@ -33,8 +33,8 @@ ONDINE_CONV_ALGORITHM(joined_columns);
 ONDINE_CONV_ALGORITHM(im2col);
 #undef ONDINE_CONV_ALGORITHM
 
-// Support by algorithms whose products round their factors: requires kernels of lower precision,
-// and rounding and packing that cost less than they save.
+// Algorithms whose products round their factors. They support kernels of lower precision, and only
+// convolutions for which rounding and packing cost less than they save.
 #define ONDINE_LOWER_ALGORITHM(name) \
   template <class T>                 \
   bool supports_##name##_bf16(const ConvDesc& desc, const Kernels& kernels)

@@ -139,7 +139,7 @@ Val bias_gradient(Val dy, Val x, Val w) {
   return graph::reduce_sum(dy, axes, false);
 }
 
-// Dims of y that the rank of w tells if that of x is unknown.
+// Dims of y as far as the rank of w tells them, if the rank of x is unknown.
 std::optional<Dims> dims_of_rank_of_w(const InferContext& context) {
   if (!context.ranked(1) || context.rank(1) < 3) return std::nullopt;
   Dims dims(context.rank(1));

@@ -13,7 +13,7 @@ namespace {
 
 using Index = std::int64_t;
 
-// Most bytes of all that a tile of the planes needs, which is to stay in a second cache of 1 MB.
+// Memory that a tile of the planes may need: it is to stay in a second cache of 1 MB.
 constexpr Index most_bytes = 800 * 1024;
 constexpr Index packed_channels = 4;   // rows of so many stay in a first cache until packed
 constexpr Index most_positions = 512;  // of images that are joined

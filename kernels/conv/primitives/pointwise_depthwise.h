@@ -36,8 +36,7 @@ class PointwiseDepthwise {
   PointwiseDepthwiseDesc desc_;
   ExpandedBands<T> bands_;
   std::int64_t channels_ = 1;  // of a band
-  // Bytes of a thread's slot: of the expanded rows, of results before rounding, and of the whole
-  // slot.
+  // Bytes of a thread's slot: of the rows between, of results before rounding, and of all of it.
   std::size_t band_bytes_ = 0, result_bytes_ = 0, slot_bytes_ = 0;
   std::size_t workspace_ = 0;
 };

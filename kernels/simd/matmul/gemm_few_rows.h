@@ -91,7 +91,7 @@ void run_wide(const GemmCall<T>& g) {
 // Vectors of a row of C that sum products with a widened B at once.
 inline constexpr int widest = has_short_vectors ? 8 : 16;
 
-// Product with a B of bfloat16, which is widened where it lies.
+// Product with a B of bfloat16. The elements of B are widened as they are read.
 void run_widened(const GemmCall<float>& g) {
   if (g.b_col != 1) return run_all_dots<float, std::uint16_t>(g);
   if (g.m == 1) return run_wide<float, 1, widest, std::uint16_t>(g);

@@ -23,7 +23,8 @@ inline constexpr int max_rows = 12;
 #else
 inline constexpr int max_rows = 5;
 #endif
-// Most rows of a block whose rows of A are read one by one: the factors need registers too.
+// Largest number of rows of a block whose rows of A are read one by one: the factors need registers
+// too.
 #if defined(__aarch64__)
 inline constexpr int max_separate_rows = 10;
 #else

@@ -35,7 +35,7 @@ class Levels {
 #else
 inline constexpr bool has_any_levels = false;
 
-// Levels that are all int4 or all uint4, less a whole number: they are computed.
+// Levels that are the numbers of int4 or uint4, less a whole number: they are computed.
 class Levels {
  public:
   ONDINE_MEMBER explicit Levels(const float* levels) {
