@@ -30,6 +30,7 @@
 #include <ondine/lower.h>
 #include <ondine/masks.h>
 #include <ondine/metadata.h>
+#include <ondine/metrics.h>
 #include <ondine/model.h>
 #include <ondine/networks.h>
 #include <ondine/operator_set.h>

@@ -18,30 +18,11 @@
 #include <ondine/communicator.h>
 #include <ondine/dataset.h>
 #include <ondine/export.h>
+#include <ondine/metrics.h>
 #include <ondine/model.h>
 #include <ondine/schedule.h>
 
 namespace ondine {
-
-// Numbers by name, in order.
-class ONDINE_API Metrics {
- public:
-  // Error(not_found) naming the metrics there are.
-  double operator[](std::string_view name) const;
-  bool contains(std::string_view name) const noexcept { return find(name) != nullptr; }
-  const double* find(std::string_view name) const noexcept;
-  void set(std::string_view name, double value);
-
-  std::size_t size() const noexcept { return values_.size(); }
-  bool empty() const noexcept { return values_.empty(); }
-  auto begin() const noexcept { return values_.begin(); }
-  auto end() const noexcept { return values_.end(); }
-
- private:
-  std::vector<std::pair<std::string, double>> values_;
-};
-// "loss 0.25, accuracy 0.9"
-ONDINE_API std::ostream& operator<<(std::ostream& out, const Metrics& metrics);
 
 // How often positions with each label were given each class.
 struct ConfusionMatrix {
@@ -53,10 +34,6 @@ struct ConfusionMatrix {
     return counts[label * classes + predicted];
   }
 };
-
-// The names that `metrics` of EvaluateOptions and TrainerOptions may have, in the order of
-// docs/metrics.md; "topK" stands for top2, top3 and so on.
-ONDINE_API std::vector<std::string> evaluation_metrics();
 
 // Stops when a metric has not improved for `patience` epochs.
 struct EarlyStopping {
@@ -250,11 +227,6 @@ struct FitReport {
   Metrics fold_deviation = {};  // standard deviation, with one less than the folds as divisor
 };
 ONDINE_API std::ostream& operator<<(std::ostream& out, const FitReport& report);
-
-// The outputs of a step that are metrics: scalars of floating point, the loss first. Next values of
-// state variables, a scheduled learning rate and the weights that metrics are means over are none.
-// Error(mismatch) if there is no such algorithm.
-ONDINE_API std::vector<std::string> step_metrics(const Model& model, std::size_t algorithm = 0);
 
 struct EvaluateOptions {
   std::uint64_t batch_size = 256;

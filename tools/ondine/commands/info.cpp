@@ -98,10 +98,12 @@ void print(const LoadedModel& loaded, bool with_fingerprint) {
     std::cout << "  metrics\n";
     for (const std::string& name : metrics) std::cout << "  " << printable(name) << '\n';
     std::vector<PortInfo> others = algorithm.outputs;
+    // A scheduled rate, weights of metrics.
     std::erase_if(others, [&](const PortInfo& port) {
-      return std::ranges::find(metrics, port.name) != metrics.end();
+      const bool is_number = is_float(port.dtype) && port.dims && port.dims->empty();
+      return !is_number || std::ranges::find(metrics, port.name) != metrics.end();
     });
-    if (!others.empty()) print_ports("  other outputs", others);
+    if (!others.empty()) print_ports("  other numbers", others);
   }
   std::int64_t parameters = 0;
   const std::vector<StateInfo> state = model.state();
