@@ -1,4 +1,4 @@
-// What cases are written with.
+// Tensors and calls with which the cases are written.
 #pragma once
 
 #include <string>

@@ -11,21 +11,21 @@
 
 namespace ondine::test {
 
-// Made when it is run, for operands are large.
+// A case is made when it is run because its operands are large.
 using MakeCase = std::function<OpCase()>;
 
-// By "domain:operator": work that is a product of sizes, so that small operands take long.
+// Cases whose work is a product of sizes, so that small operands take long, by "domain:operator".
 const std::map<std::string, std::vector<MakeCase>>& worst_cases();
-// Those of pooling and convolutions.
+// Cases of pooling and convolutions, by "domain:operator".
 std::map<std::string, std::vector<MakeCase>> window_cases();
-// Element by element; run on one large tensor of float.
+// Operators that work element by element; they run on one large tensor of float.
 const std::set<std::string>& unary_operators();
-// Work that is proportional to the elements of inputs and outputs, that is done by the bodies of
-// loops, or that shares the loops of an operator with a case: fused and quantized products and
-// convolutions.
+// Operators that need no case: their work is proportional to the elements of inputs and outputs,
+// the bodies of loops do it, or it shares the loops of an operator with a case (fused and quantized
+// products and convolutions).
 const std::set<std::string>& linear_operators();
 
-// Zeros that take no memory until they are written.
+// Tensor of zeros that takes no memory until it is written.
 Tensor zeros(DType dtype, Shape shape);
 
 }  // namespace ondine::test

@@ -10,7 +10,7 @@ namespace ondine::test {
 // some of these models are right and many are wrong. Where the first output is a floating point
 // tensor, the model may have an algorithm that takes the derivative of its sum by every input.
 graph::ModelDef any_node_model(Choices& choices);
-// The same for operator number `index` of graph::all_signatures().
+// Model of one call of operator number `index` of graph::all_signatures(), chosen likewise.
 graph::ModelDef any_node_model(Choices& choices, std::size_t index);
 
 }  // namespace ondine::test

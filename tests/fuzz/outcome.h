@@ -1,4 +1,4 @@
-// What calls of a model give, to compare two models that must not differ.
+// Results of calls of a model, to compare two models that must not differ.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct Outcome {
 // Infers, takes a step of each of the first algorithms and infers again, with usual feeds.
 Outcome outcome_of(Model& model, const std::vector<std::uint8_t>& settings);
 
-// What differs, in bits; "" when nothing does.
+// First difference in refusals, results or state, compared bit by bit; "" if there is none.
 std::string difference(const Outcome& a, const Outcome& b);
 
 }  // namespace ondine::test

@@ -10,7 +10,7 @@
 
 namespace ondine::test {
 
-// Of the metadata entry "fuzz", hexadecimal digits; empty where there is none.
+// Bytes of the metadata entry "fuzz", which holds hexadecimal digits; empty if there is none.
 std::vector<std::uint8_t> settings_of(const graph::ModelDef& model);
 void set_settings(graph::ModelDef& model, const std::vector<std::uint8_t>& bytes);
 

@@ -1,4 +1,4 @@
-// The same case with other dims, and in float32.
+// Variants of a gradient case: other dims, and float32.
 #pragma once
 
 #include <string>

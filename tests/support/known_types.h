@@ -7,15 +7,16 @@
 
 namespace ondine::test {
 
-// What is known of the inputs when the types of the outputs are inferred: all, or every second
-// element of what may be a shape, the dims, which dims are equal, the ranks, or the kinds alone.
+// Facts about the inputs that are known when the types of the outputs are inferred: all values,
+// every second element of a value that may be a shape, the dims, which dims are equal, the ranks,
+// or the kinds alone.
 enum class Known { values, parts, shapes, symbols, ranks, kinds };
 
 struct TypedRun {
   std::vector<Value> results;
   std::vector<graph::Type> inferred;  // of the outputs
 };
-// With Known::symbols each size is a symbol.
+// Runs the case with so much known. Each size is a symbol with Known::symbols.
 TypedRun run_known(const OpCase& op_case, std::int64_t version, Known known);
 
 // Values and ranks may be known or not, and attributes with a default may be written out: the

@@ -60,13 +60,13 @@ struct GradientCheck {
 // for all inputs together and for each subset. The case's float inputs must be double.
 void check_gradient(const OpCase& op_case, const GradientCheck& check = {});
 
-// The same for what an expression makes of its inputs.
+// Checks the gradient of an expression of inputs likewise.
 using Expression =
     std::function<std::vector<graph::Val>(graph::Builder&, std::span<const graph::Val>)>;
 void check_gradient(const Expression& expression, const std::vector<Value>& inputs,
                     const GradientCheck& check = {});
 
-// What the checks of this process covered, by (domain, operator).
+// Inputs, order and error that the checks of this process covered, by (domain, operator).
 struct CheckedGradient {
   std::set<std::size_t> inputs;  // positions; of variadic ones as far as they were used
   int order = 0;

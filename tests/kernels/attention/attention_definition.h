@@ -12,14 +12,14 @@
 
 namespace ondine::math::test {
 
-// What attention reads: numbers, and no mask yet. Its elements lie as AttentionShape says.
+// Operands of attention: random numbers, and no mask yet. Elements lie as AttentionShape says.
 template <class T>
 struct AttentionHeads {
   using Index = std::int64_t;
 
   AttentionShape shape;
   T scale;
-  double (*factor)(double);  // what products read in the place of a number
+  double (*factor)(double);  // number that products read in place of an operand's
   Numbers numbers;
   std::vector<T> q, k, v, dy, mask;
   std::vector<Index> offsets;  // of the mask of each head

@@ -25,8 +25,8 @@ inline Kernels with_products(const char* name, const GemmKernels<float>& gemm) {
   return kernels;
 }
 
-// Runs the rest of the test for tiles without their instructions, and for those of the processor.
-// Null: it has none.
+// Runs the rest of the test for tiles without their instructions, and for those of the processor;
+// null if the processor has no tiles.
 inline const Kernels* each_tile_kernels() {
   static const Kernels tiles = [] {
     Kernels kernels = with_products("tiles", bf16_reference::tile_gemm_f32);
@@ -37,7 +37,7 @@ inline const Kernels* each_tile_kernels() {
 }
 
 // Runs the rest of the test for the instructions that the processor has, and for both kinds of
-// products without them. Null: the processor lacks them.
+// products without them; null if the processor lacks the instructions.
 inline const Kernels* each_lower_kernels() {
   static const Kernels vectors = with_products("vectors", bf16_reference::gemm_f32);
   static const Kernels tiles = with_products("tiles", bf16_reference::tile_gemm_f32);
@@ -48,7 +48,7 @@ inline const Kernels* each_lower_kernels() {
   return lower;
 }
 
-// Of these, for primitives that ask whether products round their factors.
+// Copy of the kernels for primitives that ask whether products round their factors.
 inline Kernels as_rounding(Kernels kernels) {
   kernels.products = ProductMode::bf16;
   return kernels;

@@ -1,4 +1,4 @@
-// What the tests of the numerics share.
+// Kernels, random numbers and scratch memory for the tests of the numerics.
 #pragma once
 
 #include <cmath>
@@ -23,7 +23,7 @@ inline std::vector<const Kernels*> all_kernels() {
   return all;
 }
 
-// Those that compute products in vectors alone.
+// Kernels that compute products in vectors alone, without tiles.
 inline std::vector<const Kernels*> vector_kernels() {
   std::vector<const Kernels*> all = all_kernels();
   std::erase(all, kernels_for(Isa::amx));

@@ -99,7 +99,7 @@ struct ConvCase {
   std::vector<double> y, dx, dw;
 };
 
-// What the implementation `name` computes on 1, 2 and 4 threads: right, and the same bits.
+// Checks the implementation `name` on 1, 2 and 4 threads: results are right and have the same bits.
 template <class T>
 void check_implementation(const ConvCase<T>& c, const ConvDesc& desc, std::string_view name,
                           bool with_bias, const Kernels& kernels) {

@@ -6,7 +6,7 @@
 
 namespace ondine::math::test {
 
-// What the implementation `name` computes from operands beside such memory, with a result there.
+// Checks the implementation `name` on operands and a result beside guarded memory.
 inline void check_guarded(const ConvCase<float>& c, const ConvDesc& desc, std::string_view name,
                           Guard guard, const Kernels& kernels, double most = 2 * tolerance<float>) {
   INFO(name << " " << isa_name(kernels) << " " << to_string(desc.shape) << " direction "

@@ -1,4 +1,4 @@
-// What the reductions of ScatterElements and ScatterND make of two numbers.
+// Definition of the reductions of ScatterElements and ScatterND for two numbers.
 #pragma once
 
 #include <algorithm>
@@ -6,7 +6,7 @@
 
 namespace ondine::test {
 
-// `a`: the element before; `b`: the update, which replaces it under "none".
+// `a` is the element before; `b` is the update, which replaces it under "none".
 inline double combine(std::string_view reduction, double a, double b) {
   if (reduction == "add") return a + b;
   if (reduction == "mul") return a * b;

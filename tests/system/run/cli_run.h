@@ -27,7 +27,7 @@ class Workshop {
   // Runs `ondine ARGUMENTS` in the folder; the shell splits the arguments. It stands for % in
   // `wrapper`, a command of the shell.
   Result run(const std::string& arguments, const std::string& wrapper = "%") const;
-  // The same; a wrong exit code fails the test.
+  // Runs `ondine ARGUMENTS` likewise; an exit code other than 0 fails the test.
   Result succeed(const std::string& arguments) const;
   // Fails with exit code 1 and a message on stderr that contains `text`.
   void refuse(const std::string& arguments, const std::string& text) const;

@@ -1,4 +1,4 @@
-// What holds of every kind of adapter.
+// Checks that hold for every kind of adapter.
 #pragma once
 
 #include <catch2/catch.hpp>
@@ -97,7 +97,7 @@ inline Model check_kind(const std::vector<std::byte>& network, const PrepareOpti
   return model;
 }
 
-// Of every trained parameter, in double, after two steps.
+// Checks the gradients of every trained parameter, in double, after two steps.
 inline void check_gradients(const std::vector<std::byte>& network, const PrepareOptions& options,
                             const NamedValues& feeds) {
   Model model = prepare(network, options);

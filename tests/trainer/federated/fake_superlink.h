@@ -52,7 +52,7 @@ class FakeSuperlink final : public federated::Transport {
   std::string take_push(const std::string& body);
 };
 
-// What a message carries.
+// Contents of a message.
 struct Sent {
   std::string type = "train";
   NamedValues arrays = {};
@@ -66,13 +66,14 @@ federated::Parcel make_message(const Sent& sent);
 // w = 0.5, -0.25 and b = 0.125 of linear_regression().
 NamedValues line_weights();
 
-// Of a reply: its arrays by name, its metrics and settings. REQUIREs that everything is there.
+// Arrays of a reply by name, and one of its records (metrics, settings). Both REQUIRE that
+// everything is there.
 NamedValues arrays_of(const federated::Parcel& reply, const std::vector<StateInfo>& wanted);
 fleet::Record record_of(const federated::Parcel& reply, const std::string& name);
-// The value of a record; monostate where it has none.
+// The value of a record; monostate if it has none.
 fleet::Scalar value_of(const fleet::Record& record, const std::string& key);
 
-// A node on line_data(10) that ends after one message, and what it said.
+// A node on line_data(10) that ends after one message, with its notes and reports.
 struct LineNode {
   explicit LineNode(FakeSuperlink& to);
   FederatedReport run();

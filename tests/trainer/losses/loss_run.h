@@ -14,12 +14,13 @@ struct LossRun {
   std::vector<double> gradient;
 };
 
-// Of a model that gives the numbers as output "y", prepared with options.loss in double.
+// Runs a model that gives the numbers as output "y", prepared with options.loss in double.
 LossRun run_loss(PrepareOptions options, const Tensor& y, const NamedValues& labels);
-// The same, and checks the derivative of every number against a central difference of the loss.
+// Runs that model and checks the derivative of every number against a central difference of the
+// loss.
 LossRun check_loss(const PrepareOptions& options, const Tensor& y, const NamedValues& labels);
 
-// The bytes of y = x + w with w = 0 and of the shape of y.
+// Model y = x + w, in bytes; w = 0 has the shape of y.
 std::vector<std::byte> given_numbers(const Shape& shape, std::int64_t opset = 17);
 
 // Log of the softmax of one row of scores.

@@ -18,24 +18,25 @@ namespace ondine::test {
 // state: results and state must be close. Returns what was lowered.
 LowerReport check_lowered(Model& model, const NamedValues& feeds, const LowerOptions& options = {},
                           int steps = 3, Closeness closeness = {1e-5, 1e-6});
-// The same with other feeds in every step.
+// Checks the lowered step likewise, with other feeds in every step.
 LowerReport check_lowered_on(Model& model, std::span<const NamedValues> feeds,
                              const LowerOptions& options = {}, Closeness closeness = {1e-5, 1e-6});
 
-// What `layers` makes of the input x, trained by mean squared error with `optimizer`.
+// Model whose output `layers` computes from the input x, trained by mean squared error with
+// `optimizer`.
 using Layers = std::function<std::string(ModelBuilder&, std::string x)>;
 Model trained_network(const Shape& x, const Shape& y, const Layers& layers,
                       const Optimizer& optimizer = Sgd{}, std::int64_t opset = 17,
                       WeightInit init = WeightInit::keep);
-// The same with names for sizes that a step may choose.
+// trained_network() with names for sizes that a step may choose.
 using NetworkDims = std::vector<ModelBuilder::Dim>;
 Model trained_network_of(const NetworkDims& x, const NetworkDims& y, const Layers& layers,
                          const Optimizer& optimizer = Sgd{}, std::int64_t opset = 17,
                          WeightInit init = WeightInit::keep);
-// Feeds for it.
+// Feeds for a trained network.
 NamedValues network_feeds(const Shape& x, const Shape& y);
 
-// Trains such a network, and its lowered step beside it.
+// Trains such a network and its lowered step side by side.
 void check_network(const Shape& x, const Shape& y, const Layers& layers, std::int64_t opset = 17);
 // A convolution (or what `op` says) of x with weights "w" of this shape.
 std::string conv(ModelBuilder& b, const std::string& op, const std::string& x, const Shape& w,

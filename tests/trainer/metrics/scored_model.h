@@ -21,7 +21,7 @@ inline Model passing_model(std::int64_t columns, Loss loss) {
   return prepare(b.bytes(), {.loss = loss, .train = {"w"}, .init = WeightInit::keep});
 }
 
-// Of a data set in batches of 7 rows.
+// Evaluates the model on x and labels in batches of 7 rows.
 inline Evaluation evaluated(const Model& model, const Tensor& x, const Tensor& labels,
                             const std::vector<std::string>& metrics) {
   return evaluate(model, Dataset::from({{"x", x}, {"label", labels}}),

@@ -38,7 +38,7 @@ struct Network {
   Variables start() const;
   std::vector<std::byte> model() const;
   NamedValues feeds() const;
-  // Of the loss by each variable.
+  // Gradients of the loss by each variable.
   std::vector<Numbers> gradients(const Variables& at) const;
   double loss(const Variables& at) const;
 

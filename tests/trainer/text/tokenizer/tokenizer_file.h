@@ -75,7 +75,7 @@ inline std::vector<std::string> words_of(const std::string& json, const std::str
   return sink.words;
 }
 
-// What a normalizer makes of a text.
+// Text as the normalizer `json` changes it.
 inline std::string normalized(const std::string& json, const std::string& text) {
   const text::tokenizer::JsonTree tree(json);
   text::tokenizer::Normalizers steps;
