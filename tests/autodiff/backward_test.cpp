@@ -1,4 +1,4 @@
-// What backward() appends, beside which its results would be the same with more.
+// Nodes that backward() appends, counted: results would be the same with more of them.
 #include "autodiff/backward.h"
 
 #include <catch2/catch.hpp>
@@ -17,7 +17,7 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-// The derivative of `y` by `x` and the operators that it takes.
+// Derivative of `y` by `x`, and the operators that it takes.
 std::pair<Val, Names> derivative(GraphWriter& w, Val y, Val x, std::vector<Val> cuts = {}) {
   const Val seed = w.builder.constant(Tensor(DType::float64, {3}));
   const std::size_t before = w.graph.nodes.size();
@@ -74,7 +74,7 @@ TEST_CASE("nodes beside the path from x to y have no derivative taken") {
   const Val side = unary("Exp", z);
   const Val unread = unary("Exp", x);
   CHECK(unread);
-  // By x of x exp(z): the seed times exp(z).
+  // The derivative of x exp(z) by x is the seed times exp(z).
   CHECK(derivative(w, x * side, x).second == Names{"Mul"});
   CHECK(derivative(w, x + side, x).second.empty());
 }

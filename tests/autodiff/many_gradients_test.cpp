@@ -1,4 +1,4 @@
-// What many Gradient nodes of one model cost.
+// Cost of many Gradient nodes in one model.
 #include <catch2/catch.hpp>
 
 #include <ctime>

@@ -124,7 +124,7 @@ TEST_CASE("limits bound the memory of loading a checkpoint") {
   CHECK(code({.manifest_bytes = 100}) == "limit");
   CHECK(code({.tensor_bytes = 100}) == "limit");
   CHECK(code({.weight_bytes = 100}) == "limit");
-  // What a limit allows is the last byte, not the one before.
+  // A limit allows its last byte, not only the one before.
   std::uint64_t largest = 0;
   for (const CheckpointVariable& one : sample_checkpoint(1).state) {
     largest = std::max<std::uint64_t>(largest, one.value.bytes());

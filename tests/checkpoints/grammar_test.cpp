@@ -1,4 +1,4 @@
-// What is written is what docs/checkpoints.md says, byte for byte.
+// Checkpoints are written as docs/checkpoints.md says, byte for byte.
 #include <catch2/catch.hpp>
 
 #include <filesystem>

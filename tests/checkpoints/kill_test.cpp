@@ -52,7 +52,7 @@ struct Writers {
     ::close(reports[0]);
   }
 
-  // What is on disk is the acknowledged step or the one that was being saved, bit for bit.
+  // The file on disk holds the acknowledged step or the one that was being saved, bit for bit.
   void check() {
     if (folder.names().size() > 2) ++unfinished;
     if (acknowledged > 0 || ::access(path.c_str(), F_OK) == 0) {

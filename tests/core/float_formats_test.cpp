@@ -22,8 +22,8 @@ struct Codes {
   Format (*round)(double, bool);
 };
 
-// Of every two neighbours: both, what lies beside the middle, and the middle, which goes to the
-// even code.
+// Checks each two neighbouring codes: both numbers, the numbers beside their middle, and the
+// middle, which rounds to the even code.
 template <class Format>
 void check_rounding(const Codes<Format>& codes) {
   const auto number = [](unsigned code) {

@@ -28,7 +28,7 @@ class Groups {
     std::filesystem::create_directories((folder_ / file).parent_path());
     std::ofstream(folder_ / file) << text;
   }
-  // Of a process whose /proc/self/cgroup has this text.
+  // Limit in bytes of a process whose /proc/self/cgroup has this text.
   std::uint64_t limit(const std::string& text) const {
     write("self", text);
     return control_group_bytes((folder_ / "self").c_str(), (folder_ / "root").c_str());

@@ -25,7 +25,7 @@ int main(int argc, char** argv) {
         std::fprintf(stderr, "%s: written again, the bytes differ\n", argv[i]);
         return 1;
       }
-      // That the elements mean the same, not only that both ways swap them alike.
+      // Elements have the right values: equal bytes would not show a swap that both ways get wrong.
       for (const CheckpointVariable& variable : checkpoint.state) {
         if (variable.name == "w" && variable.value.values<float>()[3] != 4.0F) return 1;
         if (variable.name == "t" && variable.value.values<std::int64_t>()[0] != 5) return 1;

@@ -16,7 +16,7 @@ using namespace ondine::graph;  // NOLINT
 
 namespace {
 
-// What the operator is made of where it has no kernel.
+// Graph of the call; an operator without a kernel is expanded into those it is made of.
 Graph graph_of(const OpCase& one) {
   Graph graph;
   Builder builder(graph, catalogue());

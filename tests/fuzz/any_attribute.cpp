@@ -13,7 +13,7 @@ struct Words {
   std::vector<std::string> values;
 };
 
-// What the standard's operators understand.
+// Words that the standard's operators understand, by attribute.
 const std::vector<Words>& known_words() {
   static const std::vector<Words> known{
       {"auto_pad", {"NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"}},

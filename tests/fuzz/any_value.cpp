@@ -14,7 +14,7 @@ namespace {
 constexpr std::int64_t lowest = std::numeric_limits<std::int64_t>::min();
 constexpr std::int64_t highest = std::numeric_limits<std::int64_t>::max();
 
-// What a byte of a storage type may be (ondine/dtype.h).
+// Turns a byte into one that the storage type may hold (ondine/dtype.h).
 std::uint8_t storable(DType dtype, std::uint8_t byte) {
   switch (dtype) {
     case DType::boolean:

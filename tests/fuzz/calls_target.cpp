@@ -152,7 +152,7 @@ void make_tensor(World& world) {
   });
 }
 
-// What fits the networks.
+// Sets a feed that fits the networks.
 void make_feed(World& world) {
   const auto rows = static_cast<std::int64_t>(world->below(4));
   static constexpr float numbers[8] = {1, 2, 3, 4, 5, 6, 7, 8};

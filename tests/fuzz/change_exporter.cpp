@@ -86,7 +86,7 @@ void rename_initializer(ModelDef& model, Choices& choices) {
   if (!is_taken) rename(model, from, to);
 }
 
-// What exporters write instead of an initializer.
+// Replaces an initializer by a Constant node, as exporters do.
 void make_constant(ModelDef& model, Choices& choices) {
   GraphDef& graph = model.graph;
   if (graph.initializers.empty()) return;

@@ -140,7 +140,7 @@ class TrainingChanger {
     xs->erase(xs->begin() + at);
     of->outputs.erase(of->outputs.begin() + at);
     if (at < std::ssize(of->inputs)) of->inputs.erase(of->inputs.begin() + at);
-    // What read it reads something else.
+    // Readers of the removed value read another one instead.
     for (NodeDef& one : step().nodes) std::ranges::replace(one.inputs, gone, visible());
   }
 

@@ -9,7 +9,7 @@ namespace {
 
 double unit_of(DType dtype) { return dtype == DType::float64 ? 1e-7 : 1e-4; }
 
-// Of the types in which most is computed.
+// Element of a float32 or float64 tensor, the types in which most is computed; none for others.
 std::optional<double> element(const Tensor& tensor, std::int64_t i) {
   const auto at = static_cast<std::size_t>(i);
   if (tensor.dtype() == DType::float32) return tensor.values<float>()[at];

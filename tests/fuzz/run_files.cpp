@@ -18,10 +18,10 @@
 #include "core/random/random.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
-// Of targets whose inputs have a structure (model_mutator.cpp).
+// Mutator of targets whose inputs have a structure (model_mutator.cpp); null for others.
 extern "C" [[gnu::weak]] std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size,
                                                              std::size_t max_size, unsigned seed);
-// What libFuzzer offers to it.
+// Mutation of bytes that libFuzzer offers to a mutator.
 extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t max_size);
 
 namespace {
@@ -29,7 +29,7 @@ namespace {
 namespace fs = std::filesystem;
 using Bytes = std::vector<std::uint8_t>;
 
-// What runs now, for the message of a crash.
+// Name of the trial that runs now, for the message of a crash.
 std::string current = "nothing";
 
 extern "C" void report(int signal) {
@@ -64,12 +64,12 @@ void collect(const fs::path& path, std::vector<Bytes>& corpus) {
   corpus.push_back(read(path));
 }
 
-// Of this process, so that a busy machine does not make a trial look slow.
+// Processor time of this process, so that a busy machine does not make a trial look slow.
 double processor_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
 constexpr double most_seconds = 5;  // of one trial
 
-// Returns the processor time.
+// Runs a trial and returns its processor time in seconds.
 double run(const Bytes& bytes) {
   std::string fault;
   const double start = processor_seconds();
@@ -139,10 +139,10 @@ Bytes changed_bytes(const std::vector<Bytes>& corpus, Random& random) {
 }
 
 constexpr std::size_t max_bytes = 65'536;
-// What LLVMFuzzerMutate draws from.
+// Random numbers from which LLVMFuzzerMutate draws.
 Random* drawn = nullptr;
 
-// With the structure of the target's inputs where it has one.
+// Changed input of the corpus; keeps the structure of the target's inputs if they have one.
 Bytes changed(const std::vector<Bytes>& corpus, Random random) {
   drawn = &random;
   if (LLVMFuzzerCustomMutator == nullptr) return changed_bytes(corpus, random);

@@ -1,4 +1,4 @@
-// The same program as C++.
+// The program of program.c, compiled as C++.
 #include "program.c"
 #include "calls.c"
 #include "checks.c"

@@ -10,7 +10,7 @@ using namespace ondine;
 
 namespace {
 
-// By the table of RFC 3629: how many bytes a character takes and where its bits go.
+// Character encoded by the table of RFC 3629: how many bytes it takes and where its bits go.
 std::string encoded(std::uint32_t character) {
   const auto byte = [](std::uint32_t value) { return static_cast<char>(value); };
   const auto rest = [&](int shift) { return byte(0x80 | (character >> shift & 0x3f)); };

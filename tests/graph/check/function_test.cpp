@@ -97,7 +97,7 @@ TEST_CASE("a call gives an attribute of the type that the function's body uses i
   CHECK(findings_of(model) == "");
   model.graph.nodes[0].attributes = {{"slope", std::int64_t{1}}};
   expect(model, "has attribute 'slope' of type INT, function 'double_it' of 'local' needs FLOAT");
-  // By way of another function.
+  // A function that hands its own attribute to another one asks for its type, too.
   auto outer = sample_function("outer");
   outer.attributes = {"k"};
   outer.nodes = {node("double_it", {"a"}, {"b"},

@@ -1,4 +1,4 @@
-// What has no name or names nothing is a finding of its own, with the place where it is.
+// A missing name and a name of nothing are findings of their own, with their place.
 #include "graph/check/structure.h"
 
 #include <catch2/catch.hpp>

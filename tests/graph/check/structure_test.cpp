@@ -191,7 +191,7 @@ TEST_CASE("inputs and initializers of subgraphs may hide outer names, outputs of
   };
   with(loop);
   CHECK(findings_of(model) == "");
-  // What hides a name is itself visible to the names of nodes.
+  // A definition that hides a name is itself visible to the names of nodes.
   loop.nodes[1].outputs = {"w"};
   loop.outputs[1].name = "w";
   with(loop);

@@ -171,7 +171,7 @@ TEST_CASE("Gradient holds no tensor that depends on another one that it names") 
   expect(model, "names 'h' in zs, which depends on 'w' in xs");
   hold({"w"}, {"x", "r"});
   expect(model, "names 'r' in zs, which depends on 'x', another z");
-  // By way of values that nothing names.
+  // The dependence may lead through values that nothing names.
   model.graph.nodes = {node("Mul", {"x", "w"}, {"h"}), node("Relu", {"h"}, {"a"}),
                        node("Relu", {"a"}, {"b"}), node("Relu", {"b"}, {"y"})};
   hold({"w"}, {"b"});
@@ -187,7 +187,7 @@ TEST_CASE("Gradient differentiates by no tensor that one it holds generates") {
   gradient.attributes = xs_y({"h"}, "y");
   gradient.attributes.push_back({"zs", std::vector<std::string>{"x"}});
   expect(model, "names 'h' in xs, which depends on 'x' in zs");
-  // The same tensor where the held one comes from elsewhere.
+  // The same tensor may be in xs if the held one comes from elsewhere.
   gradient.inputs = {"h", "c"};
   model.graph.initializers.push_back(initializer("c", {1}));
   gradient.attributes.back() = {"zs", std::vector<std::string>{"c"}};

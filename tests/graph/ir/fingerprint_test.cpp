@@ -115,7 +115,7 @@ Sha256Digest written_out() {
   bytes.t("act").t("own").t("second").list({"h", "", "w"}).list({"y"});
   bytes.n(2).t("by").t("").n(kind(AttributeKind::string)).t("hand");
   bytes.t("to").t("").n(kind(AttributeKind::integer)).n(7);
-  // Of a variable element type and dims alone, by name.
+  // Initializers are ordered by name; a variable counts by element type and dims alone.
   bytes.n(2).t("c").n(1).n(1).n(2).floats({3, 4});
   bytes.t("w").n(1).n(1).n(2);
   bytes.n(2).t("s").n(1).n(1).n(1).floats({5}).n(7).n(1).n(1).n(6).n(1).n(9);

@@ -1,4 +1,4 @@
-// What strings are charged for, against the sizes of their buffers.
+// Memory charged for strings, compared with the sizes of their buffers.
 #include "graph/evaluate/text_bytes.h"
 
 #include <catch2/catch.hpp>
@@ -61,7 +61,7 @@ TEST_CASE("strings that an operator creates are charged until their last copy go
   Value copy = outputs[0];
   outputs.clear();
   CHECK(budget->used() == bytes);
-  // What an input handed on was charged before.
+  // An input that is handed on was charged before.
   std::vector<Value> passed{made};
   const std::vector<Value> inputs{made};
   graph::charge_new_text(inputs, passed, budget);

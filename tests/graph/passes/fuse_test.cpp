@@ -1,4 +1,4 @@
-// What fusion passes ask of nodes and values.
+// Questions that fusion passes ask of nodes and values.
 #include "graph/passes/fuse.h"
 
 #include <catch2/catch.hpp>

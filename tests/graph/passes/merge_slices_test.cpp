@@ -20,7 +20,7 @@ struct Cut {
   std::int64_t step = 1;
 };
 
-// What becomes of Slices of a value of 2 x 6, which are all that the graph has.
+// Result of merging Slices of a value of 2 x `size`, which are all the nodes of the graph.
 struct Merged {
   Ops ops;
   Int64s sizes;

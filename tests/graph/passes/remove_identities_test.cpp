@@ -20,7 +20,7 @@ const OpDef sum_to{.name = "SumTo", .domain = "ai.ondine"};
 const OpDef foreign_sum_to{.name = "SumTo"};
 const OpDef squeeze{.name = "Squeeze", .traits = {.view = true}};
 
-// What there is of a node's last output.
+// State of a node's last output: absent, unread or read.
 enum class Last { none, unread, read };
 
 struct Row {

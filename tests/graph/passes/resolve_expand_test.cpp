@@ -10,7 +10,7 @@ namespace {
 using namespace graph;  // NOLINT
 using Int64s = std::vector<std::int64_t>;
 
-// What may differ from Expand(x, Where(Equal(shape, -1), 1, shape)) with a shape of N, -1 and T.
+// Variation of Expand(x, Where(Equal(shape, -1), 1, shape)) with a shape of N, -1 and T.
 struct Form {
   std::int64_t compared = -1;
   std::int64_t instead = 1;

@@ -1,4 +1,4 @@
-// What initialization graphs see of the model around them.
+// Variables and names of a model that its initialization graphs see.
 #include "graph/training/initialization.h"
 
 #include <catch2/catch.hpp>

@@ -1,4 +1,4 @@
-// What the losses of prepare make of values that subgraphs and functions capture and give on.
+// Losses of prepare on values that subgraphs and functions capture and give on.
 #include <catch2/catch.hpp>
 
 #include "graph/training/prepare/prepare.h"

@@ -1,4 +1,4 @@
-// What is known of values by their definitions.
+// Knowledge about values that follows from their definitions.
 #include "graph/training/prepare/values.h"
 
 #include <catch2/catch.hpp>

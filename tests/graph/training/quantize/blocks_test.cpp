@@ -18,7 +18,7 @@ const std::int8_t* elements(const QuantizedMatrix& matrix) {
   return static_cast<const std::int8_t*>(matrix.elements.data());
 }
 
-// What the integers mean, element (i, j).
+// Element (i, j) of the matrix that the integers stand for.
 double meaning(const QuantizedMatrix& m, std::size_t axis, std::int64_t block, std::int64_t i,
                std::int64_t j) {
   const std::int64_t row = axis == 0 ? i / block : i;
@@ -76,7 +76,7 @@ TEST_CASE("every element of int8 blocks is within half a step, the last block be
     }
   }
   CHECK(m.error == Approx(relative_error(x, m, axis, 32)));
-  // Of 8 bits nothing is cut off.
+  // Integers of 8 bits cut nothing off: the scale is the largest magnitude / 127.
   for (std::int64_t line = 0; line < (axis == 0 ? 45 : 70); ++line) {
     float largest = 0;
     for (std::int64_t i = 0; i < 32; ++i) {

@@ -146,14 +146,14 @@ TEST_CASE("copies of a layer that a list has are apart, whatever their elements"
   CHECK(trained_by(model).trained.size() == 4);
   CHECK_THAT(text_of(trained_by(model).notes),
              Catch::Contains("one of 'layers.1.out' ('onnx::MatMul_7')"));
-  // Of a module that runs twice the exporter writes the transposed weight twice.
+  // The exporter writes the transposed weight of a module twice if the module runs twice.
   for (NodeDef& node : model.graph.nodes) {
     if (node.name == "/layers.1/out/MatMul") node.name = "/layers.0/out_1/MatMul";
   }
   const PrepareReport shared = trained_by(model);
   CHECK(shared.trained.size() == 3);
   CHECK_FALSE(trains(shared, "onnx::MatMul_8"));
-  // Of others it cannot be told.
+  // Nodes of different modules do not tell whether they share a weight.
   for (NodeDef& node : model.graph.nodes) {
     if (node.name == "/layers.0/out_1/MatMul") node.name = "/head/MatMul";
   }

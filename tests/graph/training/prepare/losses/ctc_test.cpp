@@ -94,19 +94,19 @@ TEST_CASE("CTC says how it reads the logits, and refuses steps before the batch"
   };
   const auto read = Catch::EndsWith(", read as [batch, steps, classes]");
   CHECK_THAT(outcome({n, t, size(4)}, {n, t, size(5)}), read);
-  // By the name of the inputs' first axis.
+  // The name of the inputs' first axis tells the batch.
   CHECK_THAT(outcome({n, size(20), size(4)}, {size(20), n, size(5)}), refused("'N'", "20"));
   CHECK_THAT(outcome({n, t, size(4)}, {t, n, size(5)}), refused("'N'", "'T'"));
   CHECK_THAT(outcome({n, t, size(4)}, {any, n, size(5)}), refused("'N'", "?"));
-  // By its size, where there are no names.
+  // The size of that axis tells it if there are no names.
   CHECK_THAT(outcome({size(1), size(20), size(4)}, {size(20), size(1), size(5)}),
              refused("1", "20"));
   CHECK_THAT(outcome({size(1), size(20), size(4)}, {size(1), size(20), size(5)}), read);
   CHECK_THAT(outcome({size(6), size(6), size(4)}, {size(6), size(6), size(5)}), read);
-  // By what it is called, which says more than the place.
+  // A name that speaks of a batch tells more than the place of the axis.
   CHECK_THAT(outcome({t, batch, size(4)}, {t, batch, size(5)}), refused("'my_batch'", "'T'"));
   CHECK_THAT(outcome({t, batch, size(4)}, {batch, t, size(5)}), read);
-  // Nothing tells.
+  // Nothing tells the batch.
   CHECK_THAT(outcome({any, any, size(4)}, {any, any, size(5)}), read);
 }
 

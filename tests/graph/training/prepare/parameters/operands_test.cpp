@@ -149,7 +149,7 @@ TEST_CASE("a scalar is a parameter where an operator reads it as one") {
   const PrepareReport report = prepared(model);
   for (const char* name : {"b", "slope", "c"}) CHECK(trains(report, name));
   CHECK(report.warnings.empty());
-  // The same in Constant nodes.
+  // Parameters in Constant nodes train likewise.
   std::vector<NodeDef> nodes;
   for (const char* name : {"b", "slope"}) {
     const Tensor held = Tensor::scalar(0.5F);

@@ -1,4 +1,4 @@
-// What the metadata of a prepared model says about its updates.
+// Metadata of a prepared model about its updates.
 #include <catch2/catch.hpp>
 
 #include <ondine/error.h>
