@@ -126,7 +126,7 @@ TEST_CASE("declared types are checked as far as they go by themselves") {
   };
   CHECK_NOTHROW(load_model(with_input(tensor(1, dim(0))).bytes()));
   check_refused(with_input(tensor(1, dim(UINT64_MAX))), "dimension -1 is negative");
-  // The same of a sparse tensor.
+  // Dimensions of a sparse tensor are checked likewise.
   const Wire sparse = Wire().message(8, Wire().number(1, 1).message(2, dim(UINT64_MAX)));
   check_refused(with_input(sparse), "dimension -1 is negative");
   check_refused(with_input(tensor(77, dim(1))), "element type 77 is unknown");

@@ -42,7 +42,8 @@ ErrorCode code_of_change(const MappedFile& file) {
 }
 
 #ifdef __linux__
-// Of the mapping of a file of this name, as the operating system counts them.
+// Resident pages of the mapping of a file of this name, as the operating system counts them;
+// SIZE_MAX if there is no such mapping.
 std::size_t resident_pages(const std::string& name) {
   std::ifstream maps("/proc/self/smaps");
   bool is_inside = false;

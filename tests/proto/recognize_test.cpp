@@ -101,7 +101,7 @@ TEST_CASE("a field may come more often than a message has fields") {
   Wire many;
   for (int i = 0; i < 70; ++i) many.number(1, 1);
   CHECK(kind_of(Wire(many).number(2, 1).block(9, "1234")) == "a TensorProto");
-  // The same field as single numbers and packed.
+  // A field may come both as single numbers and packed.
   CHECK(kind_of(Wire(many).packed(1, {2, 3}).number(2, 1).block(9, "1234")) == "a TensorProto");
   CHECK(kind_of(Wire(many).number(2, 1).block(9, "1234").fixed32(1, 1)).empty());
 }

@@ -15,7 +15,7 @@ class Writer {
       bytes.push_back(static_cast<std::uint8_t>(value >> 8 * byte));
     }
   }
-  // Of one number: a SHORT for orientation and small tags, else a LONG.
+  // Writes an entry of one number: a SHORT for orientation and small tags, else a LONG.
   void entry(std::uint16_t tag, std::uint32_t value) {
     const bool is_short = value <= 0xffff && tag != 256 && tag != 257 && tag != 273 && tag != 279;
     number(tag, 2);

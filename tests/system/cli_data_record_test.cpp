@@ -1,5 +1,5 @@
-// What training knows about its data reaches every later command: through -o, through a checkpoint
-// and an export in another process, and without options.
+// Knowledge of training about its data reaches every later command: through -o, through a
+// checkpoint and an export in another process, and without options.
 #include <catch2/catch.hpp>
 #include <sstream>
 

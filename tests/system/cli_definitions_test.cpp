@@ -1,5 +1,5 @@
-// What commands are defined to take: their options, the completion of a shell, and what excludes
-// what.
+// Definitions of commands: their options, the completion of a shell, and which arguments exclude
+// each other.
 #include <catch2/catch.hpp>
 #include <fstream>
 #include <iterator>

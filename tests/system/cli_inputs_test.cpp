@@ -1,4 +1,4 @@
-// What the command line makes of unusual names, files and models.
+// Unusual names, files and models on the command line.
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <set>

@@ -36,7 +36,7 @@ TEST_CASE("infer writes a mask in the size of each picture") {
              test::bitmap(4, 2, {dark, dark, light, light, dark, dark, light, light}));
   shop.write("d/images/small.bmp", test::bitmap(2, 2, {light, dark, light, dark}));
   shop.succeed("infer m.onnx --data d/images --image-fit stretch --masks d/masks");
-  // What was written are masks of these pictures.
+  // The written files are masks of these pictures.
   const Dataset data = Dataset::open(shop / "d", {.use = DataUse::evaluation});
   CHECK(data.classes() == std::vector<std::string>{"0", "1"});
   const PortInfo label{"label", "", DType::int64, std::vector<std::int64_t>{-1, -1, -1}, false};

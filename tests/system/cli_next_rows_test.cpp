@@ -25,7 +25,7 @@ void write_decoder(const Workshop& shop) {
   shop.write("net.onnx", {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
 }
 
-// The same after one layer of attention, without projections.
+// Writes a decoder with one layer of causal attention, without projections.
 void write_attention(const Workshop& shop) {
   ModelBuilder b("attention");
   const auto integer = [&](const char* name, std::int64_t value) {

@@ -53,13 +53,13 @@ TEST_CASE("every command that loads a model takes operator sets") {
   shop.succeed("differentiate m.onnx --of y --by x -o g.onnx" + sets);
   CHECK_THAT(shop.succeed("infer g.onnx --input x=x.npy").out, Catch::Contains("gradient.x"));
   shop.succeed("prepare m.onnx -o train.onnx --loss mse --train w" + sets);
-  // What is written needs no document.
+  // Written models need no document.
   shop.succeed("check train.onnx");
   shop.succeed("lower train.onnx -o step.onnx" + sets);
   shop.succeed("gradcheck train.onnx" + sets);
   shop.succeed("export train.onnx -o out.onnx" + sets);
   CHECK(shop.succeed("infer out.onnx --input x=x.npy").out == "y  float[1, 2]  4 -8\n");
-  // Twice the same document says the same.
+  // A document that is given twice counts once.
   CHECK(shop.succeed("infer m.onnx --input x=x.npy" + sets + sets).out == "y  float[1, 2]  4 -8\n");
 }
 

@@ -121,7 +121,7 @@ TEST_CASE("eval takes arrays by other names, any batch size, threads and a check
   CHECK(accuracy("net.onnx" + data) == Approx(before));
   CHECK(accuracy("net.onnx --batch-size 7 --threads 2" + data) == Approx(before));
   CHECK(accuracy("net.onnx --model-output logits" + data) == Approx(before));
-  // Of two arrays that fit, --map says which one is meant.
+  // --map tells which of two arrays that fit is meant.
   Tensor far = x.clone();
   for (float& one : far.mutable_values<float>()) one = 0.75F - 2 * one;
   save_array(shop / "far.npy", far);

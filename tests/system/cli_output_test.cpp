@@ -1,4 +1,4 @@
-// What commands print of a model whose every number is known.
+// Output of commands for a model whose every number is known.
 #include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -10,7 +10,7 @@ using cli_test::Workshop;
 
 namespace {
 
-// What is in a training model prepared with `options`, one statement a line.
+// Text of a training model prepared with `options`, one statement a line.
 std::string prepared(const Workshop& shop, const std::string& options) {
   shop.succeed("prepare net.onnx -o t.onnx --label y " + options);
   return shop.succeed("inspect t.onnx --stage model").out;

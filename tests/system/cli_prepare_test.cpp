@@ -1,4 +1,4 @@
-// What prepare prints, and its options for heads and losses on probabilities.
+// Output of prepare, and its options for heads and losses on probabilities.
 #include <catch2/catch.hpp>
 
 #include <ondine/build.h>

@@ -1,4 +1,4 @@
-// What a terminal shows while a command works.
+// Progress that a terminal shows while a command works.
 #include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-// What commands print about operator sets, derivatives and weights, with every word of it.
+// Reports of commands about operator sets, derivatives and weights, with every word of them.
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 

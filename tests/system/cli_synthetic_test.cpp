@@ -174,7 +174,7 @@ TEST_CASE("shapes that are not known are asked for, and given to what makes up d
   CHECK_THAT(shop.succeed("gradcheck t.onnx --dim-size 5 --shape label=3 --shape x=3x2").out,
              Contains("ok     w"));
   shop.refuse("gradcheck t.onnx --shape nothing=3", "there is no input 'nothing'");
-  // What inference finds of an output without a shape is believed.
+  // An output without a shape gets the shape that inference finds.
   ModelBuilder closed("closed");
   closed.input("x", DType::float32, {"N", std::int64_t{2}});
   closed.node("MatMul", {"x", closed.initializer("w", Tensor::of<float>({2, 1}, {1, 2}))}, {}, "y");

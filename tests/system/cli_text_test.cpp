@@ -261,7 +261,7 @@ TEST_CASE("several seeds give the mean and the standard deviation of the last me
   REQUIRE(std::sscanf(line.c_str(), "loss: mean %lf, standard deviation %lf", &mean, &deviation) ==
           2);
   CHECK(mean == Approx((losses[0] + losses[1]) / 2).epsilon(1e-5));
-  // Of two numbers: their distance over the root of 2.
+  // The deviation of two numbers is their distance over the root of 2.
   CHECK(deviation == Approx(std::abs(losses[0] - losses[1]) / std::sqrt(2.0)).epsilon(1e-4));
   CHECK(shop.run(train + "--seeds 2 -o out.onnx").exit_code == 2);
 }

@@ -1,4 +1,4 @@
-// What a training run says about models, about data, and about where it stopped, word by word.
+// Messages of a training run about models, about data, and about where it stopped, word by word.
 #include <catch2/catch.hpp>
 #include <cstdio>
 #include <nlohmann/json.hpp>

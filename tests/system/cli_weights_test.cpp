@@ -113,7 +113,7 @@ TEST_CASE("all state variables may be written and read") {
   CHECK(parts_of(shop.read("all.safetensors")).header.size() > 8);
   shop.succeed("export train.onnx --weights all.safetensors --training -o a.onnx");
   shop.succeed("export train.onnx --checkpoint run.ckpt --training -o b.onnx");
-  // What training learned of its data is in the checkpoint alone.
+  // Only the checkpoint holds what training learned of its data.
   for (const char* name : {"a", "b"}) {
     shop.succeed(std::string("export ") + name + ".onnx --training -o " + name + ".safetensors");
   }

@@ -1,4 +1,4 @@
-// What operators of attention refuse says which of their inputs do not fit.
+// Refusals of attention operators: messages say which of their inputs do not fit.
 #include "tests/kernels/common/refusals.h"
 
 using namespace ondine;        // NOLINT

@@ -45,7 +45,7 @@ std::int64_t axis_of(const Tensor& operand) {
   return static_cast<std::int64_t>(operand.shape().rank()) - 3;
 }
 
-// The same by parts that are copied.
+// Equivalent case on q, k and v that are copied out of the packed operand, input `at`.
 OpCase apart(const OpCase& of, std::size_t at = 0) {
   OpCase one = of;
   one.op = at == 0 ? "ScaledAttention" : "ScaledAttentionGrad";

@@ -63,8 +63,8 @@ struct Heads : AttentionHeads<float> {
     return y;
   }
 
-  // The same with q, k and v, of equal shapes, as parts of one operand, in bfloat16 if `narrow`;
-  // without dmask.
+  // Results of run() with q, k and v, of equal shapes, as parts of one operand, in bfloat16 if
+  // `narrow`; without dmask.
   std::vector<float> run_packed(ThreadPool& pool, const Kernels& kernels, bool narrow) const {
     AttentionShape packed = shape;
     packed.packed = 3;

@@ -57,10 +57,10 @@ struct Masked : AttentionHeads<T> {
     return y;
   }
 
-  // What run returns.
+  // Expected results of run().
   std::vector<double> expected() const { return AttentionHeads<T>::expected(false); }
 
-  // The keys that each tile of a head sees, or nothing if none are hidden.
+  // Range of keys that each tile of a head sees; nothing if no keys are hidden.
   std::vector<std::pair<Index, Index>> ranges(Index head = 0) const {
     Scratch scratch(VisibleKeys<T>::bytes(shape));
     const Workspace work = scratch;

@@ -1,4 +1,4 @@
-// What operators refuse says what is wrong: inputs and attributes just beyond what they take.
+// Refusals of operators: messages for inputs and attributes just beyond what is allowed.
 #include "tests/kernels/common/refusals.h"
 
 using namespace ondine;        // NOLINT

@@ -129,7 +129,7 @@ class Case {
   Tensor x, w, r, b, w_scale, r_scale, point, h0, c0, p, lengths;
 
  private:
-  // What the integers of all directions stand for.
+  // Weights that the integers of all directions stand for.
   Row weights(const Tensor& q, const Tensor& scale) const {
     const auto rows = static_cast<std::size_t>(q.shape()[1]);
     const Row scales = as_doubles(scale);

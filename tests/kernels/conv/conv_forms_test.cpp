@@ -17,7 +17,7 @@ Tensor shape_of(const Tensor& x) {
   return Tensor::of<std::int64_t>({static_cast<std::int64_t>(dims.size())}, dims);
 }
 
-// By x and by w. The kernel's dims are known, no others are.
+// Checks the derivatives by x and by w. The kernel's dims are known, no others are.
 void check_conv(const std::string& op, const Shape& x_shape, const Shape& w_shape,
                 const graph::Attributes& attributes) {
   CAPTURE(op, x_shape.to_string(), w_shape.to_string());

@@ -15,7 +15,7 @@ struct Choice {
   std::string_view baseline, avx2, avx512;
 };
 
-// In float; one name stands for all instruction sets.
+// Choices in float. add() takes one name for all instruction sets.
 std::vector<Choice> choices() {
   std::vector<Choice> all;
   const auto add = [&](const ConvShape& s, std::string_view y, std::string_view dx,
@@ -24,7 +24,7 @@ std::vector<Choice> choices() {
     all.push_back({s, backward_data, dx, dx, dx});
     all.push_back({s, backward_weights, dw, dw, dw});
   };
-  // The same, but for small planes, of which AVX-512 gathers columns in another way.
+  // Adds a small plane likewise, for which AVX-512 gathers columns in another way.
   const auto add_small = [&](const ConvShape& s, std::string_view y, std::string_view dx,
                              std::string_view dw) {
     const auto in_avx512 = [](std::string_view name) {
@@ -103,7 +103,7 @@ std::vector<Choice> choices() {
   add(shape2(8, 2, 2, 2, 28, 28, 3, 3, 2, 1, 0, 0), "depthwise_rows", "depthwise_rows",
       "depthwise_rows");
   add(shape2(0, 64, 64, 1, 32, 32, 3, 3, 1, 1, 1, 1), "bias_only", "bias_only", "bias_only");
-  // By the number of lanes, and of channels that fill them.
+  // Lanes, and channels that fill them, decide between channels and rows.
   const std::string_view channels = "depthwise_channels";
   const std::string_view rows = "depthwise_3x3";
   const std::string_view strips = "depthwise_strips";

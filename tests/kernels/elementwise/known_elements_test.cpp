@@ -28,7 +28,7 @@ struct Operand {
   Operand(Type own, Known elements) : type(std::move(own)), known(std::move(elements)) {}
 };
 
-// What is known of the elements of op(a, b).
+// Known elements of op(a, b).
 Known known(const std::string& op, const Operand& a, const Operand& b) {
   Graph graph;
   Builder builder(graph, catalogue());

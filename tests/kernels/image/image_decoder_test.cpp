@@ -49,7 +49,7 @@ Tensor picture() {
   return image(4, 5, values);
 }
 
-// Of a lossy format.
+// Checks an image of a lossy format: values differ by at most `most`.
 void check_similar(const Tensor& got, const Tensor& want, int most) {
   REQUIRE(got.shape() == want.shape());
   int difference = 0;

@@ -207,7 +207,7 @@ TEST_CASE("samples of 16 bits are kept where they are asked for") {
   CHECK(words(decode(from_hex(samples::png_grey16))) == grey);
   CHECK(words(decode(from_hex(samples::jp2_grey16))) == grey);
   CHECK(words(decode(text("P2 3 1 65535 0 1 65535"))) == std::vector<std::uint16_t>{0, 1, 65535});
-  // Of 0 to 1000.
+  // Values up to 1000 are scaled to 65535.
   CHECK(words(decode(text("P2 2 1 1000 1 1000"))) == std::vector<std::uint16_t>{66, 65535});
   for (const bool wide : {false, true}) {
     CHECK(decode_image(text("P2 1 1 255 7"), nullptr, {.wide = wide}).dtype() == DType::uint8);

@@ -62,7 +62,7 @@ TEST_CASE("half_pixel_symmetric keeps the centre of the image where it is") {
   const OpCase symmetric = by_scale(row({1, 2, 4, 8}), {0.6F}, attributes);
   check_close(run_op_tensor(symmetric), row({between(first, 1, 2, 0), between(second, 4, 8, 2)}),
               {1e-5, 1e-6});
-  // The same from the other end.
+  // Results of the reversed row are those of the row, reversed.
   check_close(run_op_tensor(by_scale(row({8, 4, 2, 1}), {0.6F}, attributes)),
               row({between(second, 4, 8, 2), between(first, 1, 2, 0)}), {1e-5, 1e-6});
   check_gradient(symmetric, {.dynamic_dims = false});

@@ -43,7 +43,7 @@ OpCase projected(const Rows& rows, bool transposed, const std::string& reduction
       "ai.ondine"};
 }
 
-// The same by the operators of the standard.
+// Loss and gradient of h, computed in steps by Gemm and the standard's loss.
 std::vector<Value> whole(const OpCase& op_case) {
   const Tensor h = op_case.inputs[0].tensor();
   const Tensor target = op_case.inputs[2].tensor();

@@ -11,7 +11,7 @@ using namespace ondine::test;
 
 namespace {
 
-// By the first row.
+// Determinant by expansion along the first row.
 double determinant(const std::vector<double>& a, std::size_t n) {
   if (n == 0) return 1;
   double sum = 0;

@@ -18,7 +18,8 @@ namespace {
 using Index = std::int64_t;
 using Values = std::vector<float>;
 
-// Of tiles without their instructions, and of those of the processor. Null: it has none.
+// Runs the rest of the test for tiles without their instructions, and for those of the processor;
+// null if the processor has none.
 const GemmKernels<float>* each_split_gemm() {
   const Kernels* const tiles = kernels_for(Isa::amx);
   return GENERATE_COPY(
@@ -40,7 +41,7 @@ struct Product {
     c = numbers.row<float>(m * n);
   }
 
-  // Of C that is `c` before; the tiles compute it whatever its size.
+  // Product, written to a C that is `c` before; the tiles compute it whatever its size.
   Values run(const GemmKernels<float>& gemm, const GemmOptions<float>& options = {}) const {
     constexpr Index more = 3;
     const bool turned = a_layout == Layout::columns;

@@ -40,7 +40,7 @@ struct Product {
     return result;
   }
 
-  // Of all rows: the first m, `c` below them.
+  // C with the first m rows of `whole`; the rows below stay `c`.
   std::vector<T> first_rows(Index m, const std::vector<T>& whole) const {
     std::vector<T> result = c;
     std::copy_n(whole.begin(), m * (n + pad), result.begin());

@@ -69,7 +69,7 @@ TEMPLATE_TEST_CASE("softmax of columns follows softmax of rows", "", float, doub
     const auto size = static_cast<std::size_t>(outer * length * inner);
     const auto rows = numbers.row<T>(outer * length * inner);
     const auto dy = numbers.row<T>(outer * length * inner);
-    // The same values with the axis in the middle, and back.
+    // Values with the axis in the middle (`to_columns`) or at the end.
     const auto transposed = [&](const std::vector<T>& from, bool to_columns) {
       std::vector<T> to(size);
       for (Index o = 0; o < outer; ++o) {

@@ -191,7 +191,7 @@ TEST_CASE("DequantizeGather dequantizes the rows that it reads") {
   CHECK_THROWS_AS(run_op(one), Error);
 }
 
-// The same node with its matrix in packed form.
+// Equivalent node with its matrix in packed form.
 OpCase packed(OpCase one) {
   const Tensor elements = one.inputs[1].tensor();
   const DType dtype = elements.dtype();
@@ -205,7 +205,7 @@ OpCase packed(OpCase one) {
   return one;
 }
 
-// What the operators of the standard that the node stands for compute.
+// Result of the standard's operators that the node stands for.
 Tensor expanded(const OpCase& one) {
   graph::Graph graph;
   graph::Builder builder(graph, catalogue());

@@ -123,7 +123,7 @@ TEMPLATE_TEST_CASE("the derivative of rows of LSTM cells is that of their equati
         CHECK(worst_error(got, want) < (sizeof(TestType) == 4 ? 2e-6 : 1e-9));
       };
       gradient(dh.data(), nullptr);
-      // The same derivative, given in two parts.
+      // A derivative that is given in two parts gives the same.
       std::vector<TestType> rest(dh.size());
       for (std::size_t i = 0; i < dh.size(); ++i) rest[i] = dh[i] - TestType{0.25};
       const std::vector<TestType> quarter(dh.size(), TestType{0.25});

@@ -51,7 +51,7 @@ std::int64_t flag(const Setting& s, std::string_view name) {
   const auto* a = graph::find(s.attributes, name);
   return a != nullptr ? std::get<std::int64_t>(a->data) : 0;
 }
-// What the activation of a gate sees of x.
+// Value x as the activation of a gate sees it: clipped if `clip` is set.
 double clipped(const Setting& s, double x) {
   const auto* a = graph::find(s.attributes, "clip");
   if (a == nullptr) return x;

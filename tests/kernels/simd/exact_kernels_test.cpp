@@ -14,7 +14,7 @@ namespace {
 
 double uniform(std::uint32_t word) { return (std::floor(word / 2.0) + 0.5) * 0x1p-31; }
 
-// By its definition: element 0 for the cosine, 1 for the sine.
+// Normal pair by its definition: element 0 has the cosine, element 1 the sine.
 std::array<double, 2> normal_pair(std::uint32_t first, std::uint32_t second) {
   const double radius = std::sqrt(-2 * std::log(uniform(first)));
   const double angle = 2 * std::numbers::pi * static_cast<std::int32_t>(second) * 0x1p-32;

@@ -22,7 +22,7 @@ TEST_CASE("StringConcat joins texts with broadcasting") {
 
 namespace {
 
-// What splitting gives: pieces and their number.
+// Result of splitting a text: its pieces and their number.
 struct Split {
   std::vector<std::string> pieces;
   std::int64_t count;

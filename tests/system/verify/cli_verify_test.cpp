@@ -97,7 +97,7 @@ TEST_CASE("verify follows a training case through its steps, its state and an in
   const Workshop shop;
   write_line(shop, "right");
   expect_success(shop, "right");
-  // What is changed in a copy of the case, and what verify says of it.
+  // Changes to a copy of the case, and what verify says of each.
   const auto replaced = [](const std::string& file, const NamedValue& value) {
     return [=](const fs::path& set) { save_value(set / file, value); };
   };
@@ -222,7 +222,7 @@ TEST_CASE("verify looks at random outputs as a whole") {
   model.graph.initializers = {{"ratio", Tensor::scalar(0.5F), "", {}},
                               {"training", Tensor::scalar(true), "", {}}};
   model.graph.nodes = {test::node("Dropout", {"x", "ratio", "training"}, {"y"})};
-  // What is kept is scaled by `scale`; every `every`th element is dropped.
+  // Kept elements are scaled by `scale`; every `every`th element is dropped.
   const auto dropped = [](float scale, std::size_t every) {
     Tensor result(DType::float32, {1000});
     const auto values = result.mutable_values<float>();

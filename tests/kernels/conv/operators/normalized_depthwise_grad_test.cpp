@@ -29,7 +29,7 @@ struct Operands {
     }
   }
 
-  // By the statistics of the batch, then by given ones.
+  // Normalized x: by the statistics of the batch if `train`, else by the given ones.
   std::vector<Value> normalized(bool train) const {
     graph::Attributes attributes = activation;
     attributes.emplace_back("training_mode", std::int64_t{train});

@@ -14,10 +14,10 @@ using namespace ondine::math::test;
 
 namespace {
 
-// What the operands of all tests have: relu6 between the convolutions, biases.
+// Operands of all tests: relu6 between the convolutions, and biases.
 template <class T>
 struct Case {
-  // Depthwise, of `channels`; x has `in` channels and y has `out`.
+  // Depthwise convolution `s` between `in` channels of x and `out` channels of y.
   Case(const ConvShape& s, Index in, Index out)
       : desc{.inner = {s, in, Activation::relu6, 1, Activation::relu6}, .out_channels = out} {
     Numbers numbers(static_cast<std::uint64_t>(s.in[1] + s.in[2] + s.groups));

@@ -172,7 +172,7 @@ TEMPLATE_TEST_CASE("pointwise convolutions of normalized planes have the same bi
     const auto at = [](const std::vector<T>& v, Index i) {
       return static_cast<double>(v[static_cast<std::size_t>(i)]);
     };
-    // By definition.
+    // Expected results by definition; dw comes last.
     std::vector<double> wanted(static_cast<std::size_t>(batch * out * positions + out * in));
     double* const dw = wanted.data() + batch * out * positions;
     for (Index c = 0; c < in; ++c) {
