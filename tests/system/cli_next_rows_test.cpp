@@ -13,7 +13,7 @@ using cli_test::Workshop;
 
 namespace {
 
-// The next id by the last one, in the form that decoders have: scores [N, T, ids].
+// Writes a decoder that tells the next id by the last one; its scores are [N, T, ids].
 void write_decoder(const Workshop& shop) {
   ModelBuilder b("bigrams");
   const std::string ids = b.input("input_ids", DType::int64, {"N", "T"});

@@ -36,7 +36,7 @@ TEST_CASE("every output of inference during training is that of exactly one vers
   const NamedValues feeds{{"x", random_floats({5, 8}, 1000)}};
   LoadOptions options;
   options.threads = 2;
-  // What each version answers, from a model that is trained alone.
+  // Version by the bits of its answer, from a model that is trained alone.
   std::map<std::string, int> version_of;
   Model alone = Model::load(encode(dropout_classifier()), options);
   version_of[bits(alone.infer(feeds))] = 0;

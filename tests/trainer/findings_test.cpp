@@ -71,7 +71,7 @@ TEST_CASE("defects of tensors and of the graph are reported together") {
     CHECK_THAT(text, Catch::Contains(rule));
   }
   CHECK(std::count(text.begin(), text.end(), '\n') == 4);
-  // What follows only from a tensor that was left out is no finding.
+  // Violations that follow only from a tensor that was left out are no findings.
   CHECK_THAT(text, !Catch::Contains("reads 'bad_w'") && !Catch::Contains("reads 'bad_v'"));
 }
 

@@ -1,4 +1,4 @@
-// What a function's body sees of an attribute that the call gives, leaves out or passes on.
+// Attributes in the body of a function: the call gives them, leaves them out or passes them on.
 #include <array>
 #include <catch2/catch.hpp>
 

@@ -41,7 +41,7 @@ const NamedValues& feeds() {
   return all;
 }
 
-// Of the mean of (x w - label)^2 at w = (0.5, -1): the errors are -2.5 and -2.5.
+// Gradient of the mean of (x w - label)^2 at w = (0.5, -1): the errors are -2.5 and -2.5.
 constexpr float expected[] = {-10, -15};
 
 void check_gradient(const Results& gradients) {

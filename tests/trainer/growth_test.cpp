@@ -1,4 +1,4 @@
-// What preparing, loading and a first step cost a node does not depend on how many there are.
+// Cost per node of preparing, loading and a first step does not depend on the number of nodes.
 #include <cstdint>
 #include <ctime>
 #include <optional>
@@ -81,7 +81,7 @@ struct Cost {
   double seconds = 0;  // of the processor
 };
 
-// Of a cell.
+// Cost per cell.
 Cost cost_of(int cells) {
   const std::vector<std::byte> bytes = chain(cells);
   const std::size_t before = allocations();

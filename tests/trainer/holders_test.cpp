@@ -1,4 +1,4 @@
-// What holds the elements of sequences, maps and records counts against the limits.
+// Holders of the elements of sequences, maps and records count against the limits.
 #include <catch2/catch.hpp>
 
 #include <ondine/model.h>
@@ -101,7 +101,7 @@ TEST_CASE("the parts of a split count, not only their elements") {
   const std::string message = refusal(model, feeds(100'000));
   CHECK_THAT(message, Catch::Contains("SplitToSequence") && Catch::Contains("'it'"));
   CHECK_THAT(message, Catch::Contains(std::to_string(limit)));
-  // What a call took is given back, also when it failed.
+  // Memory that a call took is given back, also when the call failed.
   for (int i = 0; i < 20; ++i) {
     CHECK(refusal(model, feeds(2000)).empty());
     CHECK(!refusal(model, feeds(20'000)).empty());

@@ -1,4 +1,4 @@
-// What a training step keeps from the forward part of a small CNN for the backward part.
+// Values that a training step of a small CNN keeps from the forward part for the backward part.
 #include <algorithm>
 #include <map>
 

@@ -1,4 +1,4 @@
-// What is left of files when the system runs out of memory while they are read or written.
+// Files after the system runs out of memory while they are read or written.
 #include <algorithm>
 #include <filesystem>
 #include <map>
@@ -101,7 +101,8 @@ void check_reads(const Read& read, const View& view, std::size_t most = 8000) {
                   most);
 }
 
-// Of calls that wait for the disk or take long; the places of their failures are those of others.
+// Number of allocations that fail one by one in calls that wait for the disk or take long; other
+// calls fail in the same places.
 constexpr std::size_t few = 60;
 
 const auto fingerprint = [](const Model& model) { return model.fingerprint(); };
@@ -251,7 +252,7 @@ TEST_CASE("a model that is built grows by whole parts when memory runs out") {
     sweep_shortages(start, grow,
                     [&](bool refused) { CHECK((builder->bytes() == (refused ? before : after))); });
   };
-  // What the caller builds to pass it is not the library's.
+  // Memory that the caller takes for the argument is not the library's.
   const Tensor one = Tensor::scalar(1.0F);
   grows([&] { builder->initializer("w", one); });
   grows([&] { builder->input("x", DType::float32, {}); });

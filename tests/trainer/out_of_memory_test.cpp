@@ -1,4 +1,4 @@
-// What is left of a model when the system runs out of memory within a call.
+// State of a model after the system runs out of memory within a call.
 #include <memory>
 #include <optional>
 

@@ -1,4 +1,4 @@
-// What the standard says of training_info, sentence by sentence.
+// Rules of the standard for training_info, sentence by sentence.
 #include <array>
 #include <catch2/catch.hpp>
 #include <memory>

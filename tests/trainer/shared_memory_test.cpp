@@ -1,5 +1,5 @@
-// What models keep once: frozen weights, which products read as they are stored, and the arena,
-// which all plans share.
+// Memory that models hold once: frozen weights, which products read as they are stored, and the
+// arena, which all plans share.
 #include <catch2/catch.hpp>
 
 #include <atomic>
@@ -73,7 +73,7 @@ TEST_CASE("a Gemm of a transposed frozen weight flips its flag, on either side")
   ModelBuilder b("network");
   const std::string turned =
       b.node("Transpose", {b.initializer("w", w)}, {{"perm", std::vector<std::int64_t>{1, 0}}});
-  // What the product takes: w^T, or w where the flag transposes it back.
+  // Element of the matrix that the product takes: w^T, or w if the flag transposes it back.
   const auto element = [&](std::int64_t r, std::int64_t c) {
     return double{flag == 1 ? at(w, r * cols + c) : at(w, c * cols + r)};
   };

@@ -86,7 +86,8 @@ std::uint64_t status_bytes(const std::string& field) {
   return 0;
 }
 
-// By how much `body` raises the resident memory at most; nothing where the system does not tell.
+// Greatest rise of the resident memory during `body`, in bytes; nothing if the system does not
+// tell.
 template <class Body>
 std::optional<std::uint64_t> growth_of(const Body& body) {
   std::ofstream reset("/proc/self/clear_refs");

@@ -102,7 +102,7 @@ TEST_CASE("prepare tells the warnings of the model that it makes, from file to f
   REQUIRE(report.warnings.size() == 1);
   CHECK_THAT(report.warnings[0], Catch::Contains("'h'"));
   CHECK(of_files.warnings == report.warnings);
-  // What decoding finds comes first, and the model that is written has it no more.
+  // Findings of decoding come first; the model that is written no longer has them.
   model.graph.inputs = {floats("x", {std::int64_t{-1}, std::int64_t{2}})};
   const Bytes sloppy = encode(model);
   std::ofstream(folder / "in.onnx", std::ios::binary | std::ios::trunc)

@@ -114,7 +114,7 @@ TEST_CASE("the length of the sum counts as a constant in derivatives") {
 TEST_CASE("adapters from singular values start with the largest, and weights with the rest") {
   const Model model = check_kind(three_layers(), from_values(3), sequences());
   check_gradients(three_layers(), from_values(3), sequences());
-  // Of full rank nothing is left of the weight.
+  // Adapters of full rank leave nothing of the weight.
   const Model whole = prepare(three_layers(), from_values(8));
   const Tensor a = whole.get_state("body.fc1.lora_A");
   const Tensor b = whole.get_state("body.fc1.lora_B");

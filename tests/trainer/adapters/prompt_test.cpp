@@ -91,7 +91,8 @@ std::vector<float> result_of(const Model& model, const NamedValues& feeds) {
   return {values.begin(), values.end()};
 }
 
-// The same with embeddings as an input: the prompt and the rows of the table.
+// Expected scores: a network with embeddings as an input reads the prompt and the rows of the
+// table.
 std::vector<float> expected(const Tensor& prompt, const NamedValues& feeds) {
   ModelBuilder b("whole", 17);
   b.input("e", DType::float32, {"N", "T", width});

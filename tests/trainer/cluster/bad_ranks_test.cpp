@@ -116,7 +116,7 @@ TEST_CASE("a loss or a gradient that is not finite ends all ranks by its name") 
   CHECK_THAT(errors[0], Contains("loss is nan") && Contains("input 'x'") && Contains("epoch 1"));
   part.data = [](std::size_t) {
     NamedValues data = line_data(32);
-    // Of weights of 0 the loss is finite, its derivative is not.
+    // Weights of 0 make the loss finite, but not its derivative.
     data[0].second.tensor().mutable_values<float>()[20] = 3e38F;
     data[1].second.tensor().mutable_values<float>()[10] = 3e18F;
     return Dataset::from(data);

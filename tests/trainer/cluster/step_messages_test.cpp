@@ -1,4 +1,4 @@
-// What a step sends: the calls and bytes that the model of docs/scaling.md counts.
+// Messages of a step: the calls and bytes that the model of docs/scaling.md counts.
 #include <catch2/catch.hpp>
 #include <cmath>
 
@@ -61,7 +61,7 @@ class CountedCommunicator final : public Communicator {
   Traffic* traffic_;
 };
 
-// Of rank 0 in a run of so many steps.
+// Traffic of rank 0 in a run of `steps` steps.
 Traffic traffic_of(std::size_t ranks, std::uint64_t steps, bool fast_reduce) {
   std::vector<Traffic> traffic(ranks);
   const Dataset data = Dataset::from(classes_data(64));
@@ -78,7 +78,8 @@ Traffic traffic_of(std::size_t ranks, std::uint64_t steps, bool fast_reduce) {
   return traffic[0];
 }
 
-// Of one step: of 11 steps less those of 3, which end in the middle of an epoch too.
+// Traffic of one step: that of 11 steps less that of 3, over 8. Both runs end in the middle of an
+// epoch.
 Traffic of_a_step(std::size_t ranks, bool fast_reduce) {
   const Traffic few = traffic_of(ranks, 3, fast_reduce);
   const Traffic many = traffic_of(ranks, 11, fast_reduce);

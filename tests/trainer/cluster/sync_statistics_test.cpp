@@ -67,7 +67,7 @@ std::vector<std::shared_ptr<Model>> train_on(std::size_t size, const Dataset& da
   return models;
 }
 
-// Of all state variables, running statistics among them.
+// Greatest difference over all float32 state variables, running statistics among them.
 float greatest_difference(const Model& a, const Model& b) {
   float greatest = 0;
   for (const StateInfo& variable : a.state()) {

@@ -1,4 +1,4 @@
-// What is said of files and folders without data.
+// Messages about files and folders without data.
 #include "trainer/data/describe_place.h"
 
 #include <catch2/catch.hpp>

@@ -180,7 +180,7 @@ TEST_CASE("arrays that no input takes do no harm") {
   std::size_t fed = 0;
   for (const Batch& batch : data.batches(6)) fed = batch.feeds().size();
   CHECK(fed == 2);
-  // By its name, the array of another number of rows is taken.
+  // An array of another number of rows is taken if its name is given.
   CHECK(Feeder(std::vector{floats("m", {-1})}, data, {{"m", "mean"}}).size() == 3);
   CHECK_THROWS_WITH(Feeder(std::vector{floats("m", {-1})}, training, {{"m", "mean"}}),
                     Contains("array 'mean' has 3 rows") && Contains("6"));

@@ -241,7 +241,7 @@ TEST_CASE("a gradient of zeros is explained by the first flat node after its par
               "the gradient of 'u', 't' is zero on the batch"});
   on.trained[0].gradient = floats({0, 1e-30F});
   on.trained[2].gradient = floats({});
-  // What another check has named is not named again.
+  // Parameters that another check has named are not named again.
   Findings findings{{"no-gradient", "'t': the loss does not depend on it", ""}};
   trainer::find_zero_gradients(on, findings);
   REQUIRE(findings.size() == 2);

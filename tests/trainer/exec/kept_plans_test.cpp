@@ -163,7 +163,7 @@ TEST_CASE("kept plans and their executors are charged, and given back with the c
   kept.forget_inference();
   CHECK(kept.plans() == 0);
   CHECK(first.expired());
-  // What is left is the arena.
+  // Only the arena is left.
   CHECK(kept.used() < 1000);
 }
 

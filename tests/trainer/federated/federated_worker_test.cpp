@@ -13,7 +13,7 @@ using Catch::Contains;
 
 namespace {
 
-// Those of LineNode.
+// Options of LineNode.
 FederatedOptions two_epochs() {
   FederatedOptions options;
   options.trainer = {.epochs = 2, .batch_size = 4, .seed = 3};

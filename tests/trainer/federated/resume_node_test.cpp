@@ -12,7 +12,7 @@ using Catch::Contains;
 
 namespace {
 
-// What a node that nothing disturbs replies.
+// Arrays that a node replies if nothing disturbs it.
 NamedValues undisturbed() {
   FakeSuperlink superlink;
   LineNode node(superlink);

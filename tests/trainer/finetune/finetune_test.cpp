@@ -323,7 +323,7 @@ TEST_CASE("few rows that were set apart for validation are learned from at last"
   const FinetuneReport never = tuned(false);
   CHECK(never.refit_rows == 0);
   CHECK_THAT(joined(never.assumed), !Contains("once more"));
-  // What the report says was measured without those rows.
+  // The metrics of the report were measured before the model was trained on those rows.
   CHECK(usual.evaluation.metrics["accuracy"] == never.evaluation.metrics["accuracy"]);
   CHECK(usual.model->parameters() != never.model->parameters());
 }

@@ -1,4 +1,4 @@
-// What finetune does not guess.
+// Refusals of finetune: choices that it does not guess.
 #include <catch2/catch.hpp>
 
 #include <ondine/finetune.h>

@@ -141,7 +141,7 @@ TEST_CASE("batches of texts of different lengths count by their labels") {
   const auto part = [](std::int64_t tokens) -> NamedValues {
     return {{"ids", random_ids({1, tokens}, 3)}, {"label", random_ids({1, tokens}, 4)}};
   };
-  // The same labels in one row.
+  // Array `name` of both parts, joined to one row.
   const auto joined = [&](const std::string& name) {
     Tensor both(DType::int64, Shape{1, 10});
     auto to = both.mutable_values<std::int64_t>().begin();

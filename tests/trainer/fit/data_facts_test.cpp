@@ -1,4 +1,4 @@
-// What training learns of its data, in the model's record, in checkpoints and in later uses.
+// Facts that training learns of its data: in the model's record, in checkpoints and in later uses.
 #include <catch2/catch.hpp>
 #include <fstream>
 #include <numeric>

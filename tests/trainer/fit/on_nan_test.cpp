@@ -1,4 +1,4 @@
-// What a run does when a loss is not finite.
+// Reactions of a run to a loss that is not finite.
 #include <catch2/catch.hpp>
 #include <limits>
 

@@ -123,7 +123,7 @@ TEST_CASE("a checkpoint is written after every N steps of an epoch") {
   Model model = line_model();
   Trainer trainer(model, options);
   std::vector<std::uint64_t> positions;
-  // What the file says when the next step has been made.
+  // Positions in the file, each read when the next step has been made; 0 if there is no file.
   trainer.on_step([&](const StepReport&) {
     Model reader = line_model();
     std::error_code error;

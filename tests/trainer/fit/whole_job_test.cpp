@@ -114,8 +114,8 @@ TrainerOptions options(bool of_sounds) {
           .augmentation = of_sounds ? Augmentation{.time_shift = 0.002, .noise = 0.5} : of_images};
 }
 
-// What a run reports: of each step loss, mean of the epoch and, where it updates, rate; of each
-// epoch the validation.
+// Numbers that a run reports: loss and mean of the epoch of each step, the rate of each step that
+// updates, and the validation of each epoch.
 class Trace {
  public:
   // Stops after `steps`.

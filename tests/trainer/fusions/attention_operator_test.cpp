@@ -17,7 +17,7 @@ namespace {
 using Int64s = std::vector<std::int64_t>;
 constexpr std::int64_t queries = 4, keys = 5, size = 6;
 
-// What may differ from attention of two heads whose operands are transposed.
+// Variation of attention of two heads whose operands are transposed.
 struct Form {
   ModelBuilder::Attributes attributes = {};
   std::int64_t key_heads = 2;

@@ -18,7 +18,7 @@ namespace {
 using Int64s = std::vector<std::int64_t>;
 constexpr std::int64_t samples = 3, steps = 5, size = 4, width = 8;
 
-// What may differ.
+// Variation of attention as it is exported.
 struct Form {
   bool guarded = true;         // Where(IsNaN(p), 0, p)
   double instead = 0;          // of weights that are NaN
@@ -90,7 +90,7 @@ class Composer {
     return w_.op("Reshape",
                  {turned, joined({size_of(0), w_.integers({2}), w_.integers({size}), size_of(1)})});
   }
-  // Of positions up to each query, and of the keys that the input keeps.
+  // Mask of positions up to each query and of the keys that the input keeps.
   std::string mask() {
     if (form_.constant.rank() > 0) return w_.random(form_.constant);
     const std::string end = w_.op("Squeeze", {size_of(1), w_.integers({0})});

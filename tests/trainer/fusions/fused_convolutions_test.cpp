@@ -1,4 +1,4 @@
-// What fusion makes of convolutional networks changes memory and speed, not results.
+// Fusion in convolutional networks changes memory and speed, not results.
 #include <ondine/build.h>
 #include <ondine/model.h>
 #include <ondine/prepare.h>

@@ -15,7 +15,7 @@ namespace {
 
 using Int64s = std::vector<std::int64_t>;
 
-// What may differ from attention between four transpositions.
+// Variation of attention between four transpositions.
 struct Form {
   Int64s q{0, 2, 1, 3};
   bool two_steps = false;  // of the keys

@@ -12,7 +12,7 @@ namespace {
 using Int64s = std::vector<std::int64_t>;
 using Writer = FormWriter;
 
-// What may differ from x (1 + erf(x / sqrt 2)) / 2.
+// Variation of x (1 + erf(x / sqrt 2)) / 2.
 struct Gelu {
   double half = 0.5;
   double one = 1;
@@ -38,7 +38,7 @@ std::size_t gelus(const Gelu& form) {
   return w.count("Gelu-");
 }
 
-// What may differ from x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2.
+// Variation of x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2.
 struct TanhGelu {
   double half = 0.5;
   double one = 1;
@@ -70,7 +70,7 @@ std::size_t tanh_gelus(const TanhGelu& form) {
   return w.count("Gelu-");
 }
 
-// What may differ from softmax(q k / 2 + mask) v.
+// Variation of softmax(q k / 2 + mask) v.
 struct Attention {
   std::int64_t axis = -1;
   std::int64_t opset = 17;
@@ -101,7 +101,7 @@ std::size_t attentions(const Attention& form) {
   return w.count("ScaledAttention-");
 }
 
-// What may differ from a layer normalization over the last two axes of [2, 3, 4].
+// Variation of a layer normalization over the last two axes of [2, 3, 4].
 struct LayerNorm {
   Int64s mean_axes{-2, -1};
   Int64s variance_axes{1, 2};

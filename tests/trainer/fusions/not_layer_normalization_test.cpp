@@ -1,4 +1,4 @@
-// What looks like a layer normalization but is none keeps its own result.
+// Graphs that look like a layer normalization but are none keep their own results.
 #include <array>
 #include <cmath>
 

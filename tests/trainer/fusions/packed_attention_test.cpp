@@ -16,7 +16,7 @@ namespace {
 using Int64s = std::vector<std::int64_t>;
 constexpr std::int64_t rows = 6, heads = 2, size = 4, width = heads * size;
 
-// What may differ from self-attention as language models are exported.
+// Variation of self-attention as language models are exported.
 struct Form {
   bool fixed_batch = false;
   std::vector<std::size_t> parts{0, 1, 2};  // that q, k and v are

@@ -16,7 +16,7 @@ constexpr std::int64_t width = 6;
 
 enum class Inverse { div, reciprocal, ratio };  // x * (1 / r), x * Reciprocal(r), x / r
 
-// What may differ.
+// Variation of an RMS normalization.
 struct Form {
   Inverse inverse = Inverse::div;
   bool by_product = false;  // x * x in place of x^2

@@ -19,7 +19,7 @@ constexpr std::int64_t samples = 3, queries = 5, heads = 2, size = 4, width = he
 
 enum class Projection { packed, apart };
 
-// What may differ from self-attention as it is exported.
+// Variation of self-attention as it is exported.
 struct Form {
   Projection projection = Projection::packed;
   std::int64_t keys = queries;

@@ -22,10 +22,10 @@ constexpr std::int64_t heads = 2;
 constexpr std::int64_t size = 3;
 constexpr std::int64_t width = heads * size;
 
-// What may differ.
+// Variation of attention in windows.
 struct Form {
   bool shifted = true;      // the mask of windows
-  bool biased = true;       // that of heads
+  bool biased = true;       // the bias of heads
   bool mask_first = false;  // in its sum
   float dropped = 0;
   std::int64_t third = 2;  // the part that v is
@@ -77,7 +77,7 @@ class Composer {
   std::string weights(const std::string& name, const Shape& shape) {
     return b_.initializer(name, random_floats(shape, ++count_));
   }
-  // Of samples, rows, parts, heads and size.
+  // Shape [samples, rows, parts, heads, size], computed from x.
   std::string computed_shape(const std::string& x) {
     const std::string sizes = op("Slice", {op("Shape", {x}), int64s({0}), int64s({2})});
     const std::string last = op("Div", {int64s({width}), int64s({heads})});
@@ -117,7 +117,7 @@ std::vector<float> trained(const std::filesystem::path& file, const LoadOptions&
   return model.parameters();
 }
 
-// What the optimized graph holds, after a check that it trains like the plain one.
+// Text of the optimized graph, after a check that it trains like the plain one.
 std::string optimized(const Form& form) {
   const TemporaryFolder folder;
   const auto file = folder / "model.onnx";
@@ -150,7 +150,7 @@ TEST_CASE("attention in windows becomes one operator, with the derivative of its
         CHECK(count(text, "Softmax") == 0);
         CHECK(count(text, "Dropout") == 0);
         CHECK(count(text, " Split-") + count(text, " Concat-") == 0);
-        // Those of the bias.
+        // Only the bias is still transposed.
         CHECK(count(text, " Transpose-") == (biased ? 2 : 0));
       }
     }

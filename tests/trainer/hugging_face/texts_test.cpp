@@ -1,4 +1,5 @@
-// What a folder says of texts, and the texts that decoders write; tokenizer.json is needed.
+// Properties of texts that a folder gives, and the texts that decoders write; tokenizer.json is
+// needed.
 #include <ondine/import_hugging_face.h>
 
 #include <algorithm>

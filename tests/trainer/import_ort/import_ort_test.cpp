@@ -23,7 +23,7 @@ using Names = std::vector<std::string>;
 namespace {
 
 const fs::path artifacts = test::source_folder() / "tests/trainer/import_ort/data";
-// Of onnxruntime-training 1.19.2, with learning rate 0.02, from the checkpoint "saved" on.
+// Losses of onnxruntime-training 1.19.2, with learning rate 0.02, from the checkpoint "saved" on.
 const std::vector<double> expected_losses{1.118973970413208, 1.104032278060913, 1.0888751745224,
                                           1.0735270977020264, 1.0580155849456787};
 
@@ -137,7 +137,7 @@ TEST_CASE("an evaluation model may call functions of operator sets") {
       model.graph.nodes[3].inputs[0] = "q";
     });
   };
-  // Of a domain that the other models import, whose operators the document lacks.
+  // The operator is of a domain that the other models import; the document lacks its operators.
   const std::string domain = "com.microsoft";
   scale([&](graph::ModelDef& model) {
     model.opsets.push_back({domain, 1});

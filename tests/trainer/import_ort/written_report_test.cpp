@@ -1,4 +1,4 @@
-// What an import that writes a file reports, and whether Dropout drops.
+// Report of an import that writes a file, and whether Dropout drops.
 #include <ondine/import_ort.h>
 
 #include <algorithm>

@@ -154,7 +154,7 @@ TEST_CASE("the KL divergence is the sum of t (log t - log p) over the batch, 0 w
     }
   }
   CHECK(check_loss({.loss = Loss::kl}, y, {{"label", t}}).loss == Approx(want).epsilon(1e-12));
-  // Of the distribution itself it is 0.
+  // The divergence of the distribution from itself is 0.
   const Tensor same = Tensor::of<double>({1, 2}, {std::log(0.25), std::log(0.75)});
   const LossRun none =
       run_loss({.loss = Loss::kl}, same, {{"label", Tensor::of<double>({1, 2}, {0.25, 0.75})}});

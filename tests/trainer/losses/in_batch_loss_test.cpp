@@ -75,7 +75,7 @@ double loss_of(const Rows& s) {
   return loss / 2 / static_cast<double>(s.size());
 }
 
-// By u, with v as it is.
+// Expected loss as a function of u; v stays as it is.
 double expected(const Tensor& u, double temperature, bool is_scores) {
   const NamedValues feeds = batch();
   const Rows a = product(feeds[0].second.tensor(), u);

@@ -1,4 +1,4 @@
-// What lowering multiplies stays within limits.
+// Nodes that lowering multiplies stay within limits.
 #include <catch2/catch.hpp>
 
 #include "tests/trainer/lower/lowered_steps.h"

@@ -1,4 +1,4 @@
-// What a lowered model holds beside the derivatives.
+// Contents of a lowered model beside the derivatives.
 #include "trainer/lower/standard_model.h"
 
 #include <catch2/catch.hpp>

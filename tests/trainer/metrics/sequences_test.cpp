@@ -48,8 +48,8 @@ Tensor scores_of(const std::vector<std::int64_t>& path) {
   return scores;
 }
 
-// Of classes blank, a, b, space and ä: "aab" for "ab", "b ä" for "b a" (after which there are no
-// steps) and "" for "ä".
+// Three rows over the classes blank, a, b, space and ä: "aab" for "ab", "b ä" for "b a" (after
+// which there are no steps) and "" for "ä".
 NamedValues three_rows() {
   return {{"x", scores_of({1, 1, 0, 1, 2, 2, 2, 3, 4, 1, 1, 1, 0, 0, 0, 0, 0, 0})},
           {"label", integers({rows, 3}, {1, 2, 9, 2, 3, 1, 4, 9, 9})},

@@ -58,7 +58,7 @@ std::string refusal(OptionGroup group, const OptionValues& values,
   return {};
 }
 
-// The same of the check without a conversion.
+// Refusal of the check without a conversion.
 std::string check_refusal(OptionGroup group, const OptionValues& values) {
   try {
     check_options(group, values, OptionSpelling::dashes);

@@ -22,7 +22,7 @@ OptionValues goal(OptionValues more,
 
 Privacy privacy_for(const OptionValues& values) { return prepare_options(values).privacy.value(); }
 
-// Of 10 epochs of 60,000 rows in batches of 256.
+// Epsilon that 10 epochs of 60,000 rows in batches of 256 spend.
 double spent(double noise, double delta) {
   PrivacyAccountant accountant;
   accountant.add(noise, 256 / 60000.0, 2350);

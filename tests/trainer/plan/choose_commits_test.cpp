@@ -169,7 +169,7 @@ TEST_CASE("a sum of gradients is made in the commit section with the product it 
   const ValueId sum = step.node(update, {step.g, step.b}, step.weights);
   step.update_by(step.w, sum, step.weights);
   CHECK(step.run() == Flags{false, true, false, true, true});
-  // What is not written over is held beside the sum.
+  // A sum that writes over none of its gradients is held beside them.
   step.graph.nodes[3].op = &product;
   CHECK(step.run() == Flags{false, false, false, false, true});
   step.graph.nodes[3].op = &update;

@@ -33,7 +33,7 @@ std::string squeezed(const std::string& padded) {
   return result;
 }
 
-// Of the lines of the table that begins a text.
+// Widths of the lines of the table that begins a text.
 std::set<std::size_t> widths(const std::string& text) {
   std::set<std::size_t> result;
   std::istringstream lines(text);

@@ -206,7 +206,7 @@ struct Operator {
     node.attributes = one.attributes;
     std::uint64_t seed = 1;
     for (const Shape& shape : one.inputs) {
-      // Of variances, among others.
+      // Values are positive because some are variances.
       inputs.push_back(widened(rounded(random_floats(shape, seed++, 0.25F, 2))));
       node.inputs.push_back(graph.add_temporary("x", Type::tensor(DType::float32, shape)));
       const std::size_t last = inputs.size() - 1;
@@ -225,7 +225,8 @@ struct Operator {
     infer_node(node, graph);
   }
 
-  // What the planner knows of the operator.
+  // Planner's knowledge of the operator: the inputs that it reads rounded, and whether it writes a
+  // rounded result.
   std::uint32_t reads(Precision precision) const {
     return trainer::rounded_inputs(node, graph, {.limits = limits, .precision = precision}).read;
   }

@@ -1,4 +1,4 @@
-// What prepare costs a node does not depend on how many there are, of whatever kind they are.
+// Cost of prepare per node does not depend on how many nodes there are, of whatever kind they are.
 #include <catch2/catch.hpp>
 #include <ctime>
 #include <functional>
@@ -159,7 +159,7 @@ struct Cost {
   double seconds = 0;  // of the processor
 };
 
-// Of a cell.
+// Cost per cell.
 Cost cost_of(const MakeModel& make, const PrepareOptions& options, int cells) {
   ModelDef model = make(cells);
   const std::size_t before = allocations();

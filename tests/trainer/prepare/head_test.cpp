@@ -60,7 +60,7 @@ TEST_CASE("a head of other classes takes the place of the last layer and learns"
   CHECK(class_names(model) == std::vector<std::string>{"rose", "tulip", "daisy"});
   REQUIRE(model.outputs().size() == 1);
   CHECK(model.outputs()[0].dims == std::vector<std::int64_t>{-1, 3});
-  // What came before keeps its weights, the head is drawn within 1 / sqrt(4) by the seed.
+  // Weights before the head stay; the head is drawn within 1 / sqrt(4) by the seed.
   CHECK(model.get_state("conv.w").identical(random_floats({4, 2, 3, 3}, 1)));
   const Tensor first = model.get_state("head.weight");
   float largest = 0;

@@ -36,7 +36,7 @@ std::shared_ptr<const GraphDef> branch(const std::string& name, std::uint64_t se
   return body;
 }
 
-// y = relu(x w + b) v, w in a Constant, b in one of floats, v in the branches of an If.
+// y = relu(2 x w + b) v; w is in a Constant, b in a Constant of floats, v in the branches of an If.
 ModelDef network() {
   ModelDef model;
   model.ir_version = 8;
@@ -58,7 +58,7 @@ ModelDef network() {
   return model;
 }
 
-// The same with initializers of the main graph.
+// network() with initializers of the main graph in place of Constant nodes and inner initializers.
 ModelDef lifted_by_hand() {
   ModelDef model = network();
   GraphDef& graph = model.graph;

@@ -1,4 +1,4 @@
-// What prepare lets initialize() draw for weights by what reads them.
+// Distributions from which initialize() draws weights: prepare chooses them by the readers.
 #include <cmath>
 
 #include <catch2/catch.hpp>

@@ -56,7 +56,7 @@ struct Layer {
   std::function<std::string(Network&)> write;
 };
 
-// What a step of SGD takes off each weight.
+// Gradients: the amount that a step of SGD with rate 1 takes off each weight.
 std::vector<double> gradients(const Layer& layer, DType rounded, DType dtype) {
   Network network{ModelBuilder("layer", 22), rounded, dtype};
   network.b.input("x", dtype, {layer.x.begin(), layer.x.end()});

@@ -61,7 +61,8 @@ void check_same(const Trained& found, const Trained& wanted) {
   CHECK(wanted.losses.back() < wanted.losses.front());
 }
 
-// The same network for the newest opset is what the standard's own loss operators train.
+// Checks that old opsets train a network as opset 17 does, for which the loss is an operator of the
+// standard.
 void check_loss(Loss loss, const std::string& end, const Tensor& label) {
   const PrepareOptions options{.loss = loss, .optimizer = Sgd{.learning_rate = 0.1F}};
   const NamedValues batch{{"x", sized({5, 4}, 3)}, {"label", label}};

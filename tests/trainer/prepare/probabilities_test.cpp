@@ -67,7 +67,7 @@ TEST_CASE("training through a decomposed softmax is training on its logits") {
   const auto log_softmax =
       classifier([](ModelBuilder& b) { b.node("LogSoftmax", {"logits"}, {}, "p"); });
   CHECK(after_steps(prepare(log_softmax), class_batch()) == want);
-  // The same losses from the probabilities, but for rounding.
+  // Losses from the probabilities are the same, but for rounding.
   for (const auto& model : {decomposed, log_softmax}) {
     const auto got = after_steps(prepare(model, {.loss = Loss::nll}), class_batch());
     REQUIRE(got.size() == want.size());

@@ -160,7 +160,8 @@ TEST_CASE("weights of 4 bits that lie in a file are read there, and written as t
         const double part = format.is_nf4() ? 0.5 + 4 / 64.0 : 0.5 + 4 / 32.0;
         CHECK(static_cast<double>(model.plan(batch(), 0).constant_bytes) < 1.05 * part * elements);
       }
-      // What nothing has changed is written with the same bytes, also once it is unpacked.
+      // Weights that nothing has changed are written with the same bytes, also once they are
+      // unpacked.
       const std::vector<std::byte> bytes = prepare(network(21), options(format)).export_training();
       CHECK(Model::load(folder / "model.onnx").export_training() == bytes);
       LoadOptions plain;

@@ -59,7 +59,7 @@ NamedValues rows() {
           {"a", Tensor::of<double>({4, 1}, std::vector<double>{5, nan, 1, -3})}};
 }
 
-// What the network itself reads, row by row.
+// Expected rows that the network itself reads.
 std::vector<std::vector<float>> expected(const Tensor& embedding) {
   const auto vectors = embedding.values<float>();
   const auto with = [&](std::vector<float> row, std::size_t code) {

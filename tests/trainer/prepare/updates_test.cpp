@@ -56,7 +56,7 @@ void check(const std::array<double, 4>& got, Step step) {
   }
 }
 
-// What a model of one weight draws for it.
+// Largest magnitude that a model draws for its only weight.
 float largest_drawn(ModelBuilder& b, const std::string& output, WeightInit init) {
   b.output(output, DType::float32, {"N", "C", "P", "Q"});
   const Model model = prepare(b.bytes(), {.loss = Loss::mse, .output = output, .init = init});

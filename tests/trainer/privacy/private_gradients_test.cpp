@@ -29,7 +29,7 @@ Values state_of(const Model& model) {
   return result;
 }
 
-// What a step with rate 1 subtracts.
+// Amounts that a step with rate 1 subtracts from each variable.
 Values step_of(Model& model, Feeds feeds) {
   const Values before = state_of(model);
   model.train_step(feeds);

@@ -84,7 +84,7 @@ TEST_CASE("each row is in each batch with the same probability, whatever else is
   const double batches = 600, mean = sum / batches;
   CHECK(mean == Approx(50).margin(4 * std::sqrt(45 / batches)));
   CHECK(squares / batches - mean * mean == Approx(45).epsilon(0.25));  // 500 * 0.1 * 0.9
-  // Of 600 batches: 60 in the mean, deviation 7.3.
+  // Each row is in 60 of 600 batches in the mean, with deviation 7.3.
   for (const int count : of_row) CHECK(std::abs(count - 60) < 36);
   CHECK(together > 0);
   CHECK(together < 20);

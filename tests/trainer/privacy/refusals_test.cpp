@@ -1,4 +1,4 @@
-// What training with privacy refuses.
+// Refusals of training with privacy.
 #include <catch2/catch.hpp>
 
 #include <ondine/build.h>

@@ -44,7 +44,7 @@ Model noisy_model(bool secure = true, int threads = 1) {
 
 Tensor weights_of(const Model& model) { return model.get_state("w").clone(); }
 
-// What one step without rows that count adds to the weights.
+// Noise that one step without rows that count adds to the weights.
 std::vector<double> noise_of_step(Model& model) {
   const Tensor before = weights_of(model);
   NamedValues feeds{{"x", Tensor(DType::float32, {1, inputs})},

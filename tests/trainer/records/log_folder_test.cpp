@@ -75,7 +75,7 @@ TEST_CASE("a folder that cannot be made leaves none of those above it") {
   CHECK_THROWS_WITH(records::require_log_folder(options(outer / "inner" / too_long)),
                     Contains("cannot make the folder"));
   CHECK_FALSE(std::filesystem::exists(outer));
-  // What may be made is tried, and gone until the run begins.
+  // A folder that may be made is tried, and is gone until the run begins.
   records::require_log_folder(options(outer / "inner"));
   CHECK_FALSE(std::filesystem::exists(outer));
 }

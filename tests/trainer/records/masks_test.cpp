@@ -26,7 +26,7 @@ TEST_CASE("a stretched output gives each pixel of the picture the class at its p
 }
 
 TEST_CASE("pixels that were cropped away have no class") {
-  // Of 2 x 4 pixels the two columns in the middle were seen.
+  // The two columns in the middle of 2 x 4 pixels were seen.
   CHECK(picture_mask(Bytes{1, 2, 3, 4}, {2, 2}, {2, 4}, ImageFit::crop) ==
         Bytes{255, 1, 2, 255, 255, 3, 4, 255});
 }

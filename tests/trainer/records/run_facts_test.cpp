@@ -1,4 +1,4 @@
-// What a report says about model, data, options and environment, row by row.
+// Rows of a report about model, data, options and environment.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <regex>

@@ -1,4 +1,4 @@
-// What a run leaves in its log folder and report.
+// Records that a run leaves in its log folder and report.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>

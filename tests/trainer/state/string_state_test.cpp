@@ -65,7 +65,7 @@ TEST_CASE("strings of the state count against the bound of memory") {
     CHECK(error.code() == ErrorCode::limit);
   }
   CHECK(tight.get_state("c").item<std::string>() == "empty");
-  // What is given up is free again.
+  // Memory of texts that are given up is free again.
   Model turning = keeper(200'000);
   for (int i = 0; i < 20; ++i) turning.train_step({{"x", text_of(content)}}, 0);
   CHECK(turning.get_state("a").item<std::string>() == content);

@@ -1,4 +1,4 @@
-// What training remembers of the texts of its data, and what text is continued by.
+// Properties of texts that training remembers, and those by which text is continued.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <fstream>

@@ -121,7 +121,7 @@ TEST_CASE("recordings at another rate are resampled and counted, or refused by n
                                   Contains("a/2.wav") && Contains("22050"));
   constexpr std::int64_t length = 4000;
   const auto all = samples_of(data, length);
-  // The same tone whatever its rate was, but for the ends.
+  // Recordings of all rates hold the same tone, except near their ends.
   for (std::int64_t i = 200; i < length - 200; ++i) {
     const double t = static_cast<double>(i) / 8000;
     const double expected = 16000.0 / 32768 * std::sin(2 * std::numbers::pi * 440 * t);

@@ -57,7 +57,7 @@ TEST_CASE("recordings move by whole samples either way, and zeros come in") {
   }
   CHECK(later);
   CHECK(earlier);
-  // By more than all there is.
+  // A shift by more than the whole recording leaves silence.
   const auto gone = changed({.time_shift = 100}, {1, 2, 0}, 4);
   CHECK(std::count(gone.begin(), gone.end(), 0.0F) == 4);
 }

@@ -125,7 +125,7 @@ TEST_CASE("conversations of a file are rows whose labels are the assistant's tok
   Feeder feeder(inputs, data);
   const std::vector<std::uint64_t> rows{0};
   const auto labels = feeder.take(rows)[0].second.tensor().values<std::int64_t>();
-  // Of "<u>x;<a>yz;" without its first byte.
+  // Labels of "<u>x;<a>yz;" without its first byte.
   const std::vector<std::int64_t> wanted{-100, -100, -100, -100, -100, -100, -100, 'y', 'z', ';'};
   CHECK(std::vector<std::int64_t>(labels.begin(), labels.end()) == wanted);
   std::ofstream(folder / "t.jsonl") << R"({"messages": "[]"})";

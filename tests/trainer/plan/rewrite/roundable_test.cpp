@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::int64_t rows = 128, cols = 256, columns = 48;
 
-// What else becomes of h before it is multiplied.
+// Use of h beside its product: none, a view between them, a sum, or an output of the graph.
 enum class Reader { none, view, sum, output };
 
 // y = h w2, h = op(x w).
@@ -86,7 +86,7 @@ TEST_CASE("what others read too, outputs and small values stay as they are compu
 
 namespace {
 
-// What follows the product h = x w, before another product.
+// Step that follows the product h = x w, before another product.
 enum class After { elementwise, normalization, exponent, sum };
 
 // The type in which a plan stores h.

@@ -18,7 +18,7 @@ Numbers scores_of(const Numbers& probabilities) {
   return scores;
 }
 
-// What the sampler draws by, as probabilities.
+// Probabilities by which the sampler draws.
 Numbers distribution(const GenerateOptions& options, const Numbers& scores,
                      std::initializer_list<std::int64_t> seen = {}) {
   Sampler sampler(options);

@@ -40,7 +40,7 @@ TEST_CASE("unigram pieces are those with the largest sum of scores") {
   CHECK(encoding.encode("hello  world ") == Ids{4, 5, 11, 12, 13});
   CHECK(encoding.encode("") == Ids{});
   CHECK(encoding.encode("   ") == Ids{});
-  // Of equal sums the longer last piece.
+  // The longer last piece wins between equal sums.
   CHECK(encoding.encode("ab") == Ids{3, 19});
 }
 
