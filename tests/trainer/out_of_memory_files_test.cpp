@@ -101,8 +101,8 @@ void check_reads(const Read& read, const View& view, std::size_t most = 8000) {
                   most);
 }
 
-// Number of allocations that fail one by one in calls that wait for the disk or take long; other
-// calls fail in the same places.
+// Number of failing allocations to try in calls that wait for the disk or take long; other calls
+// fail in the same places.
 constexpr std::size_t few = 60;
 
 const auto fingerprint = [](const Model& model) { return model.fingerprint(); };

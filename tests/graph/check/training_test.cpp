@@ -187,7 +187,7 @@ TEST_CASE("Gradient differentiates by no tensor that one it holds generates") {
   gradient.attributes = xs_y({"h"}, "y");
   gradient.attributes.push_back({"zs", std::vector<std::string>{"x"}});
   expect(model, "names 'h' in xs, which depends on 'x' in zs");
-  // The same tensor may be in xs if the held one comes from elsewhere.
+  // Tensor 'h' may be in xs if the held one comes from elsewhere.
   gradient.inputs = {"h", "c"};
   model.graph.initializers.push_back(initializer("c", {1}));
   gradient.attributes.back() = {"zs", std::vector<std::string>{"c"}};
