@@ -1,4 +1,4 @@
-// Graphs written node by node, and what they consist of.
+// Graphs written node by node, and lists of their parts.
 #pragma once
 
 #include <algorithm>

@@ -11,11 +11,11 @@
 
 namespace ondine::test {
 
-// One folder. What the model takes for durable, and no more:
-// - the content of a file as it was when it was last synced; of what was written since, nothing,
-//   half, all, or zeros in its place may be there;
-// - the names as they were when the folder was last synced; of the changes since, each may have
-//   happened or not, whatever became of the others.
+// File system of one folder. The model takes for durable no more than this:
+// - the content of a file as it was when it was last synced; the bytes written since may
+//   be absent, half there, all there, or zeros;
+// - the names as they were when the folder was last synced; each change since may have happened or
+//   not, whatever became of the others.
 class CrashingDisk final : public FileSystem {
  public:
   using Contents = std::map<std::string, std::vector<std::byte>>;

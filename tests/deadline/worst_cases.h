@@ -1,4 +1,4 @@
-// For each operator, what a small file may ask of its kernel that takes longest.
+// Longest work that a small file may ask of the kernel of each operator.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// Where the shared collections of cases are, if they are there.
+// Folders of the shared collections of cases, if they are there.
 #pragma once
 
 #include <filesystem>

@@ -29,7 +29,7 @@ class FormWriter {
                                   : random_floats(shape, 7 + feeds_.size(), -2, 2));
     return b_.input(name, dtype, std::move(all));
   }
-  // With dims that may be names.
+  // Adds an input with dims that may be names.
   std::string input(const std::string& name, std::vector<ModelBuilder::Dim> dims, Tensor value) {
     const DType dtype = value.dtype();
     feeds_.emplace_back(name, std::move(value));
@@ -48,7 +48,7 @@ class FormWriter {
   std::string op(const std::string& name, std::vector<std::string> inputs, Attributes more = {}) {
     return b_.node(name, std::move(inputs), std::move(more));
   }
-  // An output of the model; what a pass would take apart is then read from outside.
+  // Adds an output of the model, so that a value that a pass would take apart is read from outside.
   void output(const std::string& value, const Int64s& dims) {
     const std::string name = b_.node("Identity", {value}, {}, "out" + std::to_string(++count_));
     b_.output(name, DType::float32, std::vector<ModelBuilder::Dim>(dims.begin(), dims.end()));

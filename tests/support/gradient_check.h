@@ -8,8 +8,9 @@
 namespace ondine::test {
 
 struct GradientSetup {
-  // With the expression's inputs as inputs of the graph: dynamic, or of known dims; what is not
-  // double is then a constant. `skip`: positions by which no derivative is taken.
+  // Builds the graph with the expression's inputs as its inputs, dynamic or of known dims. Inputs
+  // of known dims that are not double are constants. No derivative is taken by the positions in
+  // `skip`.
   GradientSetup(const Expression& expression, const std::vector<Value>& inputs,
                 const std::vector<std::size_t>& skip, bool dynamic, DType number = DType::float64);
   GradientSetup(const GradientSetup&) = delete;
@@ -19,15 +20,16 @@ struct GradientSetup {
   GradientSetup forward() const { return GradientSetup(*this, 0); }
 
   std::vector<Tensor> evaluate(const std::vector<graph::Val>& outputs) const;
-  // Zeros where there is no dependence; shapes are checked to be the inputs'.
+  // Values of the derivatives; zeros if there is no dependence. Checks that their shapes are the
+  // inputs'.
   std::vector<Tensor> evaluate_derivatives(const std::vector<graph::Val>& derivatives) const;
-  // ys of a copy where the inputs have these values.
+  // Values of ys with these values of the inputs, evaluated in a copy.
   std::vector<Value> outputs_at(const std::vector<Value>& inputs) const;
   // d/dx of sum_k <weights_k, ys_k> for one element of xs[x], by central differences.
   double numeric(std::size_t x, std::size_t element, const std::vector<Tensor>& weights,
                  double relative_step) const;
-  // Enters what the expression has into checked_gradients(), and, with order 1, what else is in
-  // `differentiated`, the graph that was differentiated this time.
+  // Enters the operators of the expression into checked_gradients() and, with order 1, the other
+  // operators in `differentiated`, the graph that was differentiated this time.
   void record(int order, double error, const graph::Graph& differentiated) const;
 
   graph::Graph graph;

@@ -20,9 +20,9 @@ struct TypedRun {
 TypedRun run_known(const OpCase& op_case, std::int64_t version, Known known);
 
 // Values and ranks may be known or not, and attributes with a default may be written out: the
-// results stay, the types hold, and where every value is known no dim is missing. Where not all is
-// known, the operator may be refused as unsupported, with what it needs. `run` is what
-// Known::shapes gave. Cases of large tensors are left out.
+// results stay, the types hold, and no dim is missing if every value is known. If not all is
+// known, the operator may be refused as unsupported, with a message about its needs. `run` is the
+// result with Known::shapes. Cases of large tensors are left out.
 void check_knowledge(const OpCase& op_case, const TypedRun& run);
 
 }  // namespace ondine::test

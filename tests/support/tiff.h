@@ -7,8 +7,8 @@
 
 namespace ondine::test {
 
-// Without compression, one strip, little-endian. `pixels` holds the data, `tags` more entries of
-// one number each, which replace those of the same tag.
+// TIFF file without compression, one strip, little-endian. `pixels` holds the data, `tags` more
+// entries of one number each, which replace those of the same tag.
 struct Tiff {
   std::uint32_t width = 1;
   std::uint32_t height = 1;

@@ -13,7 +13,7 @@ namespace ondine::test {
 // float [N, 3]; opset 17.
 struct Wrapping {
   std::string name;
-  // Whether what is computed before "q" can be had in the place of "p" without changing the nodes
+  // Whether values computed before "q" can take the place of "p" without a change of the nodes
   // inside of loops.
   bool gives_on = true;
   std::function<void(graph::ModelDef&)> add;

@@ -9,10 +9,10 @@ std::size_t allocations();       // since the program began
 std::size_t live_allocations();  // not yet freed
 std::size_t live_bytes();        // in them, spare room included
 
-// Which allocations fail: the n-th from now on, alone or with all that follow.
+// Allocations that fail: the n-th from now on, alone or with all that follow.
 enum class Shortage { once, lasting };
 
-// While it lives, on all threads.
+// Makes allocations fail on all threads while it lives.
 class FailingAllocation {
  public:
   FailingAllocation(std::size_t n, Shortage shortage);

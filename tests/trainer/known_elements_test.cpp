@@ -7,7 +7,7 @@
 namespace ondine::test {
 namespace {
 
-// What `op` makes of the constant {4, 0, 7} and further inputs and attributes.
+// Result of `op` on the constant {4, 0, 7} with further inputs and attributes.
 template <class T>
 std::vector<T> moved(const std::string& op,
                      const std::vector<std::vector<std::int64_t>>& parameters, std::int64_t size,

@@ -41,7 +41,7 @@ TEST_CASE("the join of optionals, sequences and maps joins what they hold") {
   CHECK(join(Type(), Type()) == Type());
   CHECK_FALSE(join(Type(), tensor({2})));
   Type open;
-  open.kind = TypeKind::sequence;  // nothing is said of its elements
+  open.kind = TypeKind::sequence;  // its elements are unknown
   CHECK(join(open, Type::sequence(tensor({2}))) == open);
 }
 

@@ -1,4 +1,4 @@
-// Operators that move elements take them as they are between equal scales, and it is said so.
+// Operators that move elements move the quantized ones between equal scales.
 #include "graph/passes/quantization.h"
 
 #include <catch2/catch.hpp>

@@ -72,7 +72,7 @@ inline Ops operators(const graph::Graph& graph) {
   return out;
 }
 
-// Runs the fusion, then removes what it left; whether the fusion changed the graph.
+// Runs the fusion, then removes dead nodes. Returns whether the fusion changed the graph.
 inline bool fuse(graph::Graph& graph, const graph::Pass& fusion,
                  const graph::Catalogue* catalogue) {
   graph::PassContext context;

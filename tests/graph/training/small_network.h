@@ -1,4 +1,4 @@
-// A small network to prepare, and what is checked of the result.
+// A small network to prepare, and checks of the result.
 #pragma once
 
 #include <set>

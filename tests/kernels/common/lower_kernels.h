@@ -6,7 +6,7 @@
 #include "kernels/simd/tables.h"
 #include "tests/kernels/common/math_test.h"
 
-// Without the instructions, in the build of the tests only.
+// Kernels without the instructions, in the build of the tests only.
 namespace ondine::math::bf16_reference {
 extern const GemmKernels<float> gemm_f32;
 extern const GemmKernels<float> tile_gemm_f32;

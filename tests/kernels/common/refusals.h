@@ -1,4 +1,4 @@
-// Calls that operators refuse, and what they say.
+// Calls that operators refuse, and their messages.
 #pragma once
 
 #include <string>

@@ -18,7 +18,7 @@ constexpr std::size_t pairs = 2;  // heads of keys and values
 constexpr std::size_t size = 2;
 constexpr std::size_t lengths[batch] = {3, 2};
 
-// Of `count` heads in a row of [batch, steps, count * size].
+// Element of one of `count` heads in a row of [batch, steps, count * size].
 double at(const Tensor& x, std::size_t count, std::size_t b, std::size_t s, std::size_t head,
           std::size_t e) {
   return x.values<double>()[((b * steps + s) * count + head) * size + e];

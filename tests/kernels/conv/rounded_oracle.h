@@ -117,7 +117,7 @@ inline Winograd strided(Index pad) {
           {2, 3, {1, 1, 0, 0, 1, 1}},
           {{0, 0, 0}, {1, 1, 0}, {2, 3, 1}, {3, 1, 2}, {4, 2, 2}}};
 }
-// From dy to dx. Results are even or odd by their distance from the padding's beginning.
+// Winograd from dy to dx. Results are even or odd by their distance from the padding's beginning.
 inline Winograd strided_back(Index pad) {
   Winograd w{4,
              2,

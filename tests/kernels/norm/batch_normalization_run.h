@@ -1,4 +1,4 @@
-// BatchNormalization of small planes, for what is fused with it.
+// BatchNormalization of small planes, for tests of operators that are fused with it.
 #pragma once
 
 #include "tests/support/op_harness.h"
@@ -9,7 +9,8 @@ struct Normalization {
   std::vector<Value> inputs{random_tensor({2, 3, 4, 4}, 1), random_tensor({3}, 2),
                             random_tensor({3}, 3), random_tensor({3}, 4),
                             Tensor::of<double>({3}, {0.5, 1.5, 2.5})};
-  // With training: what the running ones become, and the statistics of the batch.
+  // Outputs of the operator; with `train` they include the new running statistics and those of the
+  // batch.
   std::vector<Value> run(bool train) const {
     return run_op({.op = "BatchNormalization",
                    .inputs = inputs,

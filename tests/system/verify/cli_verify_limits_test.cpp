@@ -1,4 +1,4 @@
-// What `ondine verify` tolerates of models: no warnings, and bounded work.
+// Limits of `ondine verify` on models: no warnings, and bounded work.
 #include <catch2/catch.hpp>
 #include <csignal>
 

@@ -33,7 +33,7 @@ Numbers term(std::uint64_t seed, std::int64_t count) {
   return result;
 }
 
-// Of `terms` terms, divided among the ranks.
+// Sum of `terms` terms, divided among the ranks.
 Numbers sum_on(std::size_t size, std::size_t terms, std::int64_t count, std::size_t piece) {
   std::vector<Numbers> sums(size);
   const auto errors = on_ranks(size, [&](const std::shared_ptr<Communicator>& ranks) {

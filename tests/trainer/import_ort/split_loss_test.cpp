@@ -118,7 +118,7 @@ TEST_CASE("without names of onnxblock the loss is what depends on inputs that re
   CHECK(split(model).labels == Names{"target"});
   CHECK(operators(split(model).loss.graph) == Names{"Sub", "Pow", "ReduceMean"});
 
-  // An input that a parameter scales later is the network's, unless it is said to be a label.
+  // An input that a parameter scales later is the network's, unless the caller names it as a label.
   model.graph.nodes[0].inputs = {"target", "w"};
   model.graph.nodes[2].inputs = {"output", "x"};
   CHECK(split(model).labels == Names{"x"});

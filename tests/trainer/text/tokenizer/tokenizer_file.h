@@ -11,7 +11,7 @@
 
 namespace ondine::test {
 
-// The members of a tokenizer.json as JSON; what is empty is null.
+// The members of a tokenizer.json as JSON; an empty one is null.
 struct TokenizerFile {
   std::string model;
   std::string normalizer = {};
