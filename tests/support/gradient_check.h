@@ -8,9 +8,9 @@
 namespace ondine::test {
 
 struct GradientSetup {
-  // Builds the graph with the expression's inputs as its inputs, dynamic or of known dims. Inputs
-  // of known dims that are not double are constants. No derivative is taken by the positions in
-  // `skip`.
+  // Builds the graph with the expression's inputs as its inputs, dynamic or of known dims. With
+  // known dims, tensors of another dtype than `number` are constants. No derivative is taken by the
+  // inputs at the positions in `skip`.
   GradientSetup(const Expression& expression, const std::vector<Value>& inputs,
                 const std::vector<std::size_t>& skip, bool dynamic, DType number = DType::float64);
   GradientSetup(const GradientSetup&) = delete;
