@@ -28,8 +28,8 @@ struct GradientSetup {
   // d/dx of sum_k <weights_k, ys_k> for one element of xs[x], by central differences.
   double numeric(std::size_t x, std::size_t element, const std::vector<Tensor>& weights,
                  double relative_step) const;
-  // Enters the operators of the expression into checked_gradients() and, with order 1, the other
-  // operators in `differentiated`, the graph that was differentiated this time.
+  // Enters operators into checked_gradients(): those of the expression as checked to `order`, and
+  // those of `differentiated`, the graph that was differentiated this time, to order 1.
   void record(int order, double error, const graph::Graph& differentiated) const;
 
   graph::Graph graph;
