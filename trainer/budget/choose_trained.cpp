@@ -37,10 +37,6 @@ void check_ways(const PrepareOptions& options, const TrainBudget& budget) {
   }
 }
 
-bool is_of_head(const std::string& name) {
-  return name.starts_with("head.weight") || name.starts_with("head.bias");
-}
-
 struct Candidate {
   std::string name;
   double gain = 0;
@@ -222,13 +218,17 @@ class Choice {
     return plan.arena_bytes + plan.state_bytes + plan.constant_bytes;
   }
 
+  bool is_of_new_head(const std::string& name) const {
+    return options_.head && (name.starts_with("head.weight") || name.starts_with("head.bias"));
+  }
+
   // Of the parameters from this depth on as many as fit, those first that give most for their
   // bytes; at least one.
   std::pair<Names, std::uint64_t> choose_above(std::size_t depth) {
     std::vector<const Candidate*> order;
     Names names;
     for (const Candidate& one : candidates_) {
-      if (is_of_head(one.name)) {
+      if (is_of_new_head(one.name)) {
         names.insert(one.name);
       } else if (one.depth >= depth) {
         order.push_back(&one);
