@@ -12,7 +12,7 @@
 namespace ondine {
 namespace {
 
-// Of the only input of numbers [N, F] with a fixed F; 0 elsewhere.
+// Number of features of the only input of numbers [N, F] with a fixed F; 0 otherwise.
 std::int64_t feature_count(const Model& model) {
   std::int64_t count = 0;
   for (const PortInfo& input : model.inputs()) {

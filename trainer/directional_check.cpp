@@ -78,7 +78,7 @@ class Check {
     result.error = std::abs(result.analytic - result.numeric) / scale;
     const double rounding =
         64 * by_.epsilon * std::max(std::abs(up), std::abs(down)) / (step * scale);
-    // Of tiny steps only differences that rounding leaves exact enough say something.
+    // Tiny steps say something only through differences that rounding leaves exact enough.
     const double cap = (step > 5e-11 ? 1000 : 1) * by_.tolerance;
     allowed = by_.tolerance + std::min(rounding, cap);
     return result;

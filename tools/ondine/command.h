@@ -53,7 +53,7 @@ struct WrongUsage : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// What CLI11 does not keep of the commands.
+// Facts about the commands that CLI11 does not keep.
 struct ParserTable;
 
 class Command {
@@ -83,7 +83,8 @@ class Command {
   using TakeValue = std::function<void(const std::string& name, const std::string& value)>;
   using Names = std::initializer_list<std::string_view>;
   void table(OptionGroup group, const TakeValue& take, Names only = {}, Names except = {});
-  // The same, into `values`, which must outlive parsing and are checked after it.
+  // Adds the options likewise and stores the values in `values`, which must outlive parsing and are
+  // checked after it.
   void table(OptionGroup group, OptionValues& values, Names only = {}, Names except = {});
   // An option that was added; `name` is "--name".
   Option find(const std::string& name) const;

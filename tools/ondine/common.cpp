@@ -19,7 +19,7 @@ namespace ondine::cli {
 namespace {
 
 void add_load(Command command, LoadOptions& load, std::initializer_list<std::string_view> only) {
-  // Of an option that repeats, all values count.
+  // Collects every value: each one counts where an option repeats.
   const auto values = std::make_shared<OptionValues>();
   command.table(
       OptionGroup::load,
@@ -157,7 +157,7 @@ std::string file_name_of(const std::string& value_name) {
 std::vector<std::string> file_names_of(const std::vector<std::string>& value_names) {
   std::vector<std::string> names;
   std::set<std::string> taken;
-  // What needs no change keeps its name.
+  // Names that need no change are taken first, so that they are kept.
   for (const std::string& value : value_names) {
     names.push_back(file_name_of(value));
     if (names.back() == value) taken.insert(value);

@@ -20,7 +20,7 @@ void add_operator_sets(Command command, LoadOptions& load);  // --operator-set
 void add_deadline(Command command, LoadOptions& load);
 void add_threads(Command command, LoadOptions& load);
 void add_seed(Command command, LoadOptions& load);
-// Those that change how a model runs without training.
+// Options that change how a model runs without training.
 void add_run_options(Command command, LoadOptions& load);
 // All but --seed.
 void add_load_options(Command command, LoadOptions& load);
@@ -49,8 +49,8 @@ void print_warnings(std::span<const std::string> warnings);
 double scalar_of(const Tensor& tensor);
 // Element i of a numeric tensor.
 double element_of(const Tensor& tensor, std::int64_t i);
-// The same as text. Integers have all digits, whole floating point numbers as many as tell them
-// from others of their type, other numbers six.
+// Element i of a numeric tensor as text. Integers have all digits, whole floating point numbers as
+// many as tell them from others of their type, other numbers six.
 std::string element_text(const Tensor& tensor, std::int64_t i);
 
 // A line of names after a label; nothing where there are none.

@@ -1,4 +1,4 @@
-// What CLI11 does not keep of the commands. For command.cpp and parser.cpp alone.
+// Facts about the commands that CLI11 does not keep. For command.cpp and parser.cpp alone.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -21,7 +21,7 @@ struct ParserTable {
   std::map<const CLI::Option*, OptionInfo> rows;  // of the library's table
   std::map<CLI::App*, std::string> sections;      // of job files
   std::map<CLI::App*, std::vector<std::function<void()>>> checks;  // after parsing
-  // By former names, the names of today.
+  // Present names of renamed options, by their former names.
   std::map<const CLI::App*, std::map<std::string, std::string>> renamed;
 
   // Whether job files have the option in the section of data.

@@ -1,4 +1,4 @@
-// What the command prepare says of its result.
+// Output of the command prepare about its result.
 #pragma once
 
 #include <string>

@@ -209,7 +209,7 @@ std::vector<std::vector<double>> RowReader::positions(const Tensor& output,
   return result;
 }
 
-// Of a class for each position: the part of the positions that each class has.
+// Share of the positions that each class has, for outputs with a class at each position.
 RowAnswer RowReader::shares(const Tensor& output, std::uint64_t row) const {
   const auto all = positions(output, row);
   std::vector<double> counts(all.empty() ? 0 : all[0].size());

@@ -1,4 +1,4 @@
-// What an output says of one row, as text.
+// Text of an output's answer for one row.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace ondine::cli {
 struct RowAnswer {
   std::vector<std::string> names;
   std::vector<std::string> fields;
-  // Of fields that come in pairs, such as class and score: printed together.
+  // Whether fields come in pairs, such as class and score, and are printed together.
   bool are_pairs = false;
 };
 
@@ -36,7 +36,7 @@ class RowReader {
   // Row `row` of the output, whose first axis counts rows. Of a text, `length` are its ids without
   // padding; 0: all.
   RowAnswer read(const Tensor& output, std::uint64_t row, std::int64_t length = 0);
-  // What had to be assumed; empty when nothing was.
+  // Assumption that the answers rest on; empty when nothing was assumed.
   const std::string& note() const noexcept { return note_; }
 
  private:

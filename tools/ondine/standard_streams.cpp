@@ -42,13 +42,13 @@ class StandardStreams::Escaping final : public std::streambuf {
   Escaping(const Escaping&) = delete;
   Escaping& operator=(const Escaping&) = delete;
 
-  // What is held back for the rest of a character.
+  // Writes the bytes that were held back for the rest of a character, then flushes.
   void finish() {
     put(printable(held_));
     held_.clear();
     stream_.flush();
   }
-  // Of the first write that failed; 0 where none did or the system gave no reason.
+  // errno of the first write that failed; 0 if none failed or the system gave no reason.
   int error() const noexcept { return error_; }
 
  protected:

@@ -1,4 +1,5 @@
-// What prepare computes of training data: --class-weights balanced and the plan of a table.
+// Class weights (--class-weights balanced) and the plan of a table, computed by prepare from
+// training data.
 #pragma once
 
 #include <chrono>

@@ -178,7 +178,7 @@ Scale scale_of(const graph::JsonReader& reader) {
   return scale;
 }
 
-// What the values count by must be what the nodes multiply by.
+// The settings must scale the product (x a) b by the factor that the nodes multiply by.
 void check_low_rank(const JsonValue& value, const graph::Adapters& adapters) {
   const graph::JsonReader reader(value, "settings");
   const bool is_dora = reader.flag("use_dora", false);

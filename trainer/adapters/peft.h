@@ -36,8 +36,8 @@ void check_peft_settings(const std::string& text, const graph::Adapters& adapter
 NamedValues peft_state(const Safetensors& content, const graph::Adapters& adapters,
                        const Model& model);
 
-// Of low-rank adapters alone, which leave the weights as they are: what (x a) b counts, and the
-// matrices as the record has them. Error(unsupported) for others.
+// Factor of (x a) b, and the matrices as the record has them, for low-rank adapters that leave the
+// weights as they are. Error(unsupported) for other adapters.
 double peft_scale(const std::string& settings);
 std::vector<graph::BesideLayer> peft_matrices(const Safetensors& content);
 

@@ -218,12 +218,8 @@ class Choice {
     return plan.arena_bytes + plan.state_bytes + plan.constant_bytes;
   }
 
-  bool is_of_new_head(const std::string& name) const {
-    return options_.head && (name.starts_with("head.weight") || name.starts_with("head.bias"));
-  }
-
-  // Of the parameters from this depth on as many as fit, those first that give most for their
-  // bytes; at least one.
+  // Names as many parameters from this depth on as fit, first those that gain most for their bytes;
+  // at least one. Also returns the bytes they need.
   std::pair<Names, std::uint64_t> choose_above(std::size_t depth) {
     std::vector<const Candidate*> order;
     Names names;

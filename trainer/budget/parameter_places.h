@@ -18,7 +18,8 @@ struct ParameterPlace {
   std::uint64_t kept_bytes = 0;  // of the data that this node reads, for the derivative of a matrix
 };
 
-// Of the weights that training updates, by name. `shapes` as in PlanRequest, those of inference.
+// Places of the weights that training updates, by name. `shapes` as in PlanRequest, those of
+// inference.
 std::map<std::string, ParameterPlace> parameter_places(
     const Model& model, const std::vector<std::pair<std::string, Shape>>& shapes);
 

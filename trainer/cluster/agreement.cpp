@@ -11,7 +11,7 @@
 namespace ondine::cluster {
 namespace {
 
-// What a rank says: a wish, or above these the code of an error.
+// Words above a wish: a rank sends either its wish or first_error plus the code of an error.
 constexpr std::uint32_t first_error = 1U << 16;
 
 struct Failure {

@@ -13,8 +13,8 @@
 
 namespace ondine::cluster {
 
-// What all ranks throw. It passes agreements around the one that failed, which a rank may have more
-// of than another.
+// Error that all ranks throw alike. It passes through the agreements around the one that failed,
+// since ranks may be inside different numbers of them.
 class AgreedError final : public Error {
  public:
   using Error::Error;
@@ -24,8 +24,9 @@ class AgreedError final : public Error {
 // lowest rank that failed, which its message names unless all failed alike. `wish` is a number that
 // each rank gives; returns the largest.
 //
-// What a rank throws outside of agreements is agreed on by the one around it, as long as every
-// exchange of data follows an agreement in which all ranks succeeded, and throws nothing before it.
+// The agreement around it settles an error that a rank throws outside of agreements, as long as
+// every exchange of data follows an agreement in which all ranks succeeded, with nothing that
+// throws in between.
 std::uint32_t agree_on(Communicator& ranks, const std::function<void()>& work,
                        std::uint32_t wish = 0);
 

@@ -10,9 +10,9 @@
 
 namespace ondine::cluster {
 
-// Of one step: a rank with rows runs its part and then calls finish(); one without calls join().
-// What a rank throws in between reaches the others in their next mean. The bits are the same on all
-// ranks.
+// Means of one step. A rank with rows runs its part and then calls finish(); a rank without calls
+// join(). An error that a rank throws in between reaches the others in their next mean. The bits
+// are the same on all ranks.
 class BatchMeans final : public PartMeans {
  public:
   // `weight`: the part of the batch's rows that this rank has.
@@ -21,7 +21,8 @@ class BatchMeans final : public PartMeans {
   void mean(std::span<double> values) override;
   void finish();
   void join();
-  // What all ranks throw, where a mean did: without what the nodes around it add to the message.
+  // Error of a mean that all ranks throw, without the text that the nodes around it add to the
+  // message; nullopt if no mean failed.
   const std::optional<AgreedError>& failure() const noexcept { return failure_; }
 
  private:

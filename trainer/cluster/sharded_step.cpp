@@ -32,8 +32,7 @@ bool has(std::span<const NamedValue> values, const std::string& name) {
                      [&](const NamedValue& one) { return one.first == name; });
 }
 
-// What the part of a step reads of its feeds, and of the step's present defaults, such as a
-// learning rate.
+// Feeds that the part of a step reads, and present defaults of the step, such as a learning rate.
 NamedValues read_by(const trainer::Function& part, const trainer::Function& step,
                     std::span<const NamedValue> feeds) {
   NamedValues result;

@@ -34,10 +34,11 @@ class ShardedStep {
   const std::vector<std::size_t>& gradient_ends() const noexcept { return gradient_ends_; }
   // Whether means count by rows alone, so that a gradient has its weight before the step is over.
   bool counts_rows() const noexcept;
-  // What these rows, a micro-shard, compute from the feeds, those for the update included: means
-  // times `weight`, or times what they are over where that is not rows. Error(not_finite) for a
-  // loss or a metric that is not finite, where the model asks for it (ModelAccess::require_finite).
-  // `computed`, where not null, is told how many of the gradients above stand there so far.
+  // Computes the results of these rows, a micro-shard, from the feeds, those for the update
+  // included. Each mean is multiplied by `weight`, or by the count that it is a mean over if that
+  // is not rows. Error(not_finite) for a loss or a metric that is not finite, if the model asks for
+  // it (ModelAccess::require_finite). `computed`, if not null, is told how many of the gradients
+  // above stand in `to` so far.
   using Computed = std::function<void(std::size_t)>;
   void compute(std::span<const NamedValue> feeds, const RowRange& rows, double weight, Numbers& to,
                const Computed* computed = nullptr) const;
@@ -65,7 +66,7 @@ class ShardedStep {
   void place(const graph::CutValue& value, const graph::Type& type);
   void set_types(graph::GraphDef& update) const;
   void require_one_loss(const std::string& name, const Tensor& value) const;
-  // What place `index` counts by, which stands among the numbers already.
+  // Weight of place `index`: `by_row`, or a number that already stands in `numbers`.
   double weight_of(std::size_t index, double by_row, const Numbers& numbers) const;
   static double number_at(const Place& place, const Numbers& numbers);
   static void take(const Place& place, const Tensor& value, double weight, Numbers& to);

@@ -10,7 +10,7 @@
 namespace ondine {
 namespace {
 
-// What the ranks of one process share.
+// State that the ranks of one process share.
 struct Meeting {
   explicit Meeting(std::size_t ranks) : size(ranks), given(ranks) {}
 

@@ -32,7 +32,7 @@ void add_tree(T* terms, std::size_t count, std::size_t size) {
   while (nodes.size() > 1) merge();
 }
 
-// Of size() parts, one for each rank, which adds it up.
+// Adds size() parts, of which each rank sums up one.
 template <class T>
 void add_parts(Communicator& ranks, std::span<T> values, std::span<T> terms) {
   const std::span received = terms.first(values.size());

@@ -45,14 +45,14 @@ class TreeSum {
 // of 2. Goes in pieces of `piece` numbers.
 void add_ranks(Communicator& ranks, Numbers& numbers, std::size_t piece = std::size_t{1} << 20);
 
-// The same sum in the order that the communicator likes best.
+// Adds over the ranks in the order that the communicator prefers.
 void add_quickly(Communicator& ranks, std::span<float> values,
                  std::size_t piece = std::size_t{1} << 20);
 void add_quickly(Communicator& ranks, std::span<double> values,
                  std::size_t piece = std::size_t{1} << 20);
 
-// The same with half the bytes: what each rank gives and the sum, which is made in float32 in the
-// order of the ranks, are rounded to bfloat16.
+// Adds over the ranks with half the bytes: each rank's values and the sum are rounded to bfloat16.
+// The sum is made in float32, in the order of the ranks.
 void add_rounded(Communicator& ranks, std::span<float> values,
                  std::size_t piece = std::size_t{1} << 20);
 

@@ -12,7 +12,7 @@
 namespace ondine::data {
 namespace {
 
-// Of the batch in use and those to come: two where batches are large.
+// Slots for the batch in use and those to come: two of these if batches are large.
 constexpr std::size_t few_slots = 3;
 constexpr std::size_t many_slots = 6;
 constexpr std::size_t large_batch = std::size_t{16} << 20;  // bytes
@@ -69,7 +69,7 @@ BatchReader::BatchReader(Feeder& feeder, BatchOrder order, const Augmenter* augm
   try {
     for (int i = 0; i < wanted; ++i) workers_.emplace_back([this] { work(); });
   } catch (const std::system_error&) {
-    // Those that there are do the work; without any next() does it.
+    // Threads that were started do the work; if there are none, next() does it.
   }
 }
 

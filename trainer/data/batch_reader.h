@@ -49,7 +49,7 @@ class BatchReader {
   // Seconds that next() has waited for other threads; nothing where there are none.
   std::optional<double> waited() const noexcept { return waited_; }
 
-  // Of the feeder's inputs.
+  // Columns, row types and names of the feeder's inputs.
   static std::vector<RowSource> sources_of(const Feeder& feeder);
   // The stored rows of the feeder's part.
   static std::vector<std::uint64_t> stored_rows(const Feeder& feeder);

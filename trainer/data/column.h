@@ -19,7 +19,7 @@ namespace ondine::data {
 
 using Dims = std::vector<std::int64_t>;
 
-// Of a row as an input takes it.
+// Type of a row as an input takes it.
 struct RowType {
   DType dtype = DType::undefined;
   Dims dims;
@@ -46,7 +46,7 @@ class Column {
   virtual std::optional<Dims> fit(const PortInfo& input) const = 0;
   // `dims` of fit() with the sizes of that row in the place of -1.
   virtual Dims dims_of(std::uint64_t row, Dims dims) const;
-  // What would make it fit, where that is known; begins with "; ".
+  // Advice that would make the column fit, if known; begins with "; ".
   virtual std::string hint(const PortInfo& input) const;
   // The column with its elements as integers or Booleans of the input's type, where it does not fit
   // as it is, but all of its elements are such numbers; nullptr elsewhere.
@@ -71,9 +71,9 @@ class Column {
   // Throws Error(limit) if a batch of so many rows would be out of proportion to what the column
   // holds.
   virtual void check_batch(std::uint64_t, const RowType&) const {}
-  // What a person should know of the rows; empty where there is nothing.
+  // Remark on the rows for people; empty if there is none.
   virtual std::string note() const { return {}; }
-  // Of all stored rows, where they are texts that a model takes as they are; nullptr elsewhere.
+  // Texts of all stored rows, if they are texts that a model takes as they are; nullptr otherwise.
   virtual const std::vector<std::string>* texts() const noexcept { return nullptr; }
   // How many ids a row has before its padding, where rows are ids of texts and no labels.
   virtual std::optional<std::uint64_t> ids_of(std::uint64_t) const { return {}; }
@@ -144,7 +144,7 @@ struct ONDINE_HIDDEN Dataset::Part {
   std::uint64_t stored(std::uint64_t row) const {
     return rows ? (*rows)[static_cast<std::size_t>(row)] : row;
   }
-  // Of all stored rows the labels of the only column that has one integer a row.
+  // Labels of all stored rows, from the only column that has one integer a row.
   std::optional<std::vector<std::int64_t>> labels() const;
 };
 

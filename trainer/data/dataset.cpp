@@ -43,7 +43,7 @@ std::shared_ptr<Dataset::Part> part_of(NamedValues arrays, Layout layout) {
   return part;
 }
 
-// What is left are arrays. Other data is read in files of one kind.
+// Places of no other kind must be arrays: data of other kinds are read from files of one kind.
 void require_one_kind(std::span<const std::filesystem::path> places) {
   if (places.size() < 2) return;
   for (const std::filesystem::path& place : places) {

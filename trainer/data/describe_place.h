@@ -1,4 +1,4 @@
-// What files and folders are that hold no data, for messages.
+// Descriptions, for messages, of files and folders that hold no data.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,8 @@
 
 namespace ondine::data {
 
-// By the first bytes and the extension: "a GIF image; ...", with what is needed instead.
+// Names the content by its first bytes and the extension, with the formats that are needed instead:
+// "a GIF image; ...".
 std::string describe_content(std::span<const std::byte> content, const std::filesystem::path& file);
 
 // Error(mismatch) for a folder without data, whose names are given.

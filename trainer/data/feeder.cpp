@@ -169,7 +169,7 @@ class Assignment {
     return fitting;
   }
 
-  // Of a model whose targets are known. A label is no feature.
+  // Whether the input is no target of a model whose targets are known. A label is no feature.
   bool is_no_target(const PortInfo& input) const {
     return !targets_.empty() &&
            std::find(targets_.begin(), targets_.end(), input.name) == targets_.end();
@@ -201,7 +201,7 @@ Feeder::Feeder(std::span<const PortInfo> inputs, const Dataset& data, const Arra
 Feeder::Feeder(std::span<const PortInfo> inputs, const NamedValues& arrays, const ArrayMap& map)
     : Feeder(inputs, guard_memory("read the data", [&] { return Dataset::from(arrays); }), map) {}
 
-// What is compared with an image, as in an autoencoder, has its scale.
+// Inputs that are compared with an image, as in an autoencoder, get its scale.
 void Feeder::scale_alike() {
   for (const Source& scaled : sources_) {
     if (!scaled.is_scaled) continue;

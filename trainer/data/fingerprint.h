@@ -1,4 +1,4 @@
-// What tells a data set from another one without reading all of it.
+// Fingerprint that tells a data set from another one without reading all of it.
 #pragma once
 
 #include <string>
@@ -12,8 +12,8 @@ namespace ondine::data {
 // folder of the files does not count.
 std::string fingerprint(const Dataset& data);
 
-// The same over all rows, or of columns with more than 2^20 rows or 256 MiB over so many at even
-// distances. Elements of files that need decoding are not read.
+// Hashes all rows; of columns with more than 2^20 rows or 256 MiB, so many at even distances.
+// Elements of files that need decoding are not read.
 std::string thorough_fingerprint(const Dataset& data);
 
 }  // namespace ondine::data

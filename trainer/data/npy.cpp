@@ -36,7 +36,7 @@ constexpr std::array<std::pair<std::string_view, DType>, 15> type_codes{{
     {"c16", DType::complex128},
 }};
 
-// What follows 'key': in the dict.
+// Text that follows 'key': in the dict.
 std::string_view field(std::string_view header, std::string_view key) {
   const std::string quoted_key = "'" + std::string(key) + "'";
   const std::size_t at = header.find(quoted_key);
@@ -49,7 +49,7 @@ std::string_view field(std::string_view header, std::string_view key) {
   return header;
 }
 
-// Of those that are no numbers.
+// Description of elements that are no numbers.
 const char* kind_of_elements(std::string_view code) {
   switch (code.empty() ? '\0' : code.front()) {
     case 'U':

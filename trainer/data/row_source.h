@@ -1,4 +1,4 @@
-// What fills an input of a model, row by row.
+// Source of an input of a model, row by row.
 #pragma once
 
 #include <memory>

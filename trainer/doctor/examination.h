@@ -1,4 +1,4 @@
-// What the checks of the doctor look at: a model's training graph and its values on a batch.
+// Data that the checks of the doctor look at: a model's training graph and its values on a batch.
 #pragma once
 
 #include <functional>
@@ -39,7 +39,8 @@ struct Examination {
   std::vector<Step> steps;  // in the order in which they run; refer to `def`
   NamedValues feeds;
   std::vector<double> losses;  // the sums of the targets
-  // Of adapters whose matrix b is zeros, as they start: b, and a, which has no gradient then.
+  // Matrices of adapters at rest: b, if it is still the zeros that it starts with, and a, which has
+  // no gradient then.
   std::set<std::string, std::less<>> resting;
 
   bool trains(std::string_view name) const;

@@ -21,7 +21,7 @@ bool uses_running_statistics(const graph::NodeDef& node, std::int64_t opset) {
 
 void find_frozen_statistics(const Examination& on, Findings& findings) {
   std::vector<std::string> names;
-  // What depends on a trained parameter: the statistics of a frozen part are meant to stay.
+  // Values that depend on a trained parameter: the statistics of a frozen part are meant to stay.
   std::set<std::string, std::less<>> learned;
   for (const TrainedParameter& one : on.trained) learned.insert(one.name);
   for (const Step& step : on.steps) {

@@ -17,7 +17,7 @@ double share(const std::vector<double>& values, bool (*is)(double)) {
                               static_cast<double>(values.size());
 }
 
-// What is wrong with the output of an activation; empty if nothing is.
+// Complaint about the output of an activation; empty if nothing is wrong.
 std::string complaint(const graph::NodeDef& node, const Tensor& output) {
   const bool activation =
       node.op == "Relu" || node.op == "Sigmoid" || node.op == "HardSigmoid" || node.op == "Tanh";

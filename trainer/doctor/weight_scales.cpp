@@ -20,7 +20,7 @@ void find_weight_scales(const Examination& on, Findings& findings) {
     const auto moments = moments_of(one.value);
     if (!moments || !moments->finite || one.value.size() < 2) continue;
     if (on.resting.contains(one.name)) continue;
-    // Of terms, factors and what is subtracted, the data says what is usual.
+    // Terms, factors and subtracted values have no usual scale of their own: the data decides.
     if (!graph::multiplies_data(on.def, functions, {one.name, one.value, {}, {}})) continue;
     if (moments->deviation > most_weight_deviation) {
       findings.push_back(

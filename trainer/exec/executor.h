@@ -81,8 +81,8 @@ class Executor {
   bool updates_early_;
   std::byte* arena_ = nullptr;
   std::vector<void*> memory_;  // by buffer
-  // Of all static nodes one after the other the memory of inputs and outputs. Those of node i begin
-  // at first_slot_[i].
+  // Memory of the inputs and outputs of all static nodes, one node after the other. The slots of
+  // node i begin at first_slot_[i].
   std::vector<graph::KernelContext::Slot> slots_;
   std::vector<std::uint32_t> first_slot_;
   // The slots in the order of their buffers; those of buffer i, unless it is constant, begin at

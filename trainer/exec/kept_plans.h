@@ -40,7 +40,7 @@ struct KeptPlan {
   BudgetShare share;        // those bytes
 };
 
-// What bounds the plans that are kept.
+// Bounds on the plans that are kept.
 struct PlanBounds {
   std::uint64_t arena_limit = 0;               // Limits::arena_bytes
   std::optional<std::uint64_t> memory_budget;  // of arena, constants and state together

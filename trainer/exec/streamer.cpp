@@ -4,7 +4,7 @@ namespace ondine::trainer {
 
 Streamer::Streamer(const Streaming& streaming)
     : streaming_(&streaming), held_(streaming.constants.size(), false) {
-  // What was read of them so far.
+  // Releases the parts of the constants that have been read so far.
   for (const StreamedConstant& constant : streaming.constants) {
     constant.file->release(constant.stored);
   }

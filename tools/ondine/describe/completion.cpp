@@ -22,7 +22,7 @@ std::string quoted_word(const std::string& text) {
   return result + "'";
 }
 
-// Of _arguments and _describe, where brackets and colons have a meaning.
+// Text for _arguments and _describe, which give brackets and colons a meaning.
 std::string zsh_text(const std::string& text) {
   std::string result;
   for (const char c : text) {

@@ -18,7 +18,7 @@ struct DataOptions {
   OptionValues values;  // of the table
   // Bytes of decoded files that are kept; nothing: none, for rows that are taken once.
   std::optional<std::uint64_t> cache_bytes = 0;
-  // Of the command, which bounds reading too; must outlive the options.
+  // Deadline of the command, which bounds reading too; must outlive the options.
   const std::optional<std::chrono::milliseconds>* deadline = nullptr;
 };
 
@@ -30,7 +30,7 @@ Option add_data_options(Command command, DataOptions& options,
 // Throws WrongUsage for an option of data, but those named, where no data is given.
 void require_data(const DataOptions& options, std::initializer_list<std::string_view> others = {});
 
-// What the options say; nothing of any model.
+// Options for reading data as the command line gives them, without those that a model records.
 DatasetOptions plain_dataset_options(const DataOptions& options);
 // As the model takes data (recorded_options), where no option says otherwise. Error(mismatch) for
 // an option that contradicts the model.

@@ -26,8 +26,8 @@ struct Options {
   LoadOptions load;
 };
 
-// What --map may name: inputs of the model and of its training algorithms, one of which the scores
-// may come from.
+// Inputs that --map may name: those of the model and of its training algorithms, as the scores may
+// come from one of these.
 std::vector<PortInfo> eval_inputs(const Model& model) {
   std::vector<PortInfo> inputs = model.inputs();
   for (std::size_t i = 0; i < model.algorithm_count(); ++i) {

@@ -44,7 +44,7 @@ class TrainRun {
   // Prints data, plan and memory, and the times of three steps, which change only the model in
   // memory.
   int dry_run();
-  // Of run().
+  // Report on the last epoch of run().
   const std::optional<EpochReport>& last_epoch() const noexcept { return last_epoch_; }
 
  private:

@@ -18,7 +18,7 @@ struct Tolerance {
 // description of the difference.
 std::optional<std::string> difference(const Value& got, const Value& want,
                                       const Tolerance& tolerance);
-// The same for kind, dtype and shape only.
+// Compares likewise, but kind, dtype and shape only.
 std::optional<std::string> type_difference(const Value& got, const Value& want);
 
 }  // namespace ondine::cli

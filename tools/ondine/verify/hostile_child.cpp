@@ -56,7 +56,7 @@ void put_error(json& report, const char* stage, const Error& error) {
   report["message"] = std::string(error.what());
 }
 
-// The same call must fail in the same way.
+// Repeats the failed call; whether it fails with the same error code.
 bool fails_again(Model& model, const std::string& what, const NamedValues& feeds, ErrorCode code) {
   try {
     call(model, what, feeds);

@@ -15,7 +15,7 @@
 namespace ondine::data {
 namespace {
 
-// Of all recordings, from their headers; without those that are broken.
+// Rates and lengths of all recordings, from their headers; broken ones are left out.
 struct Survey {
   struct One {
     std::uint64_t row = 0;

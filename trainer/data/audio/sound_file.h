@@ -15,7 +15,7 @@ struct SoundInfo {
   std::int64_t channels = 0;
 };
 
-// Of options and files; more is an error.
+// Largest sample rate of options and files; more is an error.
 inline constexpr std::int64_t most_sample_rate = 10'000'000;
 
 // The header alone, unless a FLAC file was streamed. A WAV or FLAC file that was streamed, so that

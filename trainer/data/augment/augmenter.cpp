@@ -59,7 +59,7 @@ void Augmenter::find_parts(std::span<const std::string> model_inputs) {
   if (images) find_positions(*images);
 }
 
-// What has the positions of the images moves with them.
+// Parts with the positions of the images move with them.
 void Augmenter::find_positions(const PlaneLayout& images) {
   for (Part& part : parts_) {
     if (part.is_image || part.is_sound || part.source.type.dims.size() < 2) continue;

@@ -15,7 +15,7 @@ void require_valid(const Augmentation& options);
 // Empty when nothing is to be done. Equal for equal options only.
 std::string describe(const Augmentation& options);
 
-// What happens to one image.
+// Changes drawn for one image.
 struct Draws {
   std::int64_t shift_x = 0;
   std::int64_t shift_y = 0;
@@ -38,7 +38,7 @@ struct RowKey {
 
 Draws draw(const Augmentation& options, const RowKey& key);
 
-// What happens to one recording.
+// Changes drawn for one recording.
 struct SoundDraws {
   std::int64_t shift = 0;  // samples; positive: later
   double noise = 0;        // of the root mean square

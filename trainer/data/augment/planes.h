@@ -35,7 +35,7 @@ void store_planes(const std::vector<float>& planes, DType dtype, const PlaneLayo
 
 // Shifts, turns, scales and flips; bilinear between pixels.
 void move_planes(std::vector<float>& planes, const PlaneLayout& layout, const Draws& draws);
-// The same by the nearest position, of elements of any type.
+// Moves elements of any type likewise, taking the nearest position instead of interpolating.
 void move_elements(std::byte* row, std::size_t element_bytes, const PlaneLayout& layout,
                    const Draws& draws);
 // Brightness, contrast and saturation, in this order, each bounded to 0 .. white where that is

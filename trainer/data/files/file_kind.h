@@ -20,7 +20,7 @@ struct FileKind {
   // Decodes a file; throws what is wrong with it.
   void (*check)(const std::string& path, const DecodeBudget& budget);
 
-  // By the extension.
+  // Whether the file is of this kind, by its extension.
   bool has(const std::string& name) const;
 };
 

@@ -1,4 +1,4 @@
-// What a folder holds.
+// Names in a folder.
 #pragma once
 
 #include <filesystem>

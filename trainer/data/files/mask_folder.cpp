@@ -103,7 +103,7 @@ SplitFiles folders_of(const fs::path& folder) {
   return split_files(paths);
 }
 
-// Of both parts together.
+// Classes of both parts together.
 MaskClasses join(const MaskClasses& a, const MaskClasses& b) {
   if (b.count == 0) return a;
   if (a.is_black_and_white != b.is_black_and_white && std::max(a.count, b.count) > 2) {

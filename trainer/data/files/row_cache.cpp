@@ -8,7 +8,7 @@
 namespace ondine::data {
 namespace {
 
-// Of one type, found without a lock.
+// Cache of rows of one type, read without a lock.
 class RowCache {
  public:
   RowCache(std::uint64_t rows, RowType type, std::uint64_t bytes)

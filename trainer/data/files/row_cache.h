@@ -5,9 +5,9 @@
 
 namespace ondine::data {
 
-// The same rows as those of `column`, of which those that are taken first stay in memory, with what
-// it takes to find them up to `bytes`. All are of the type that is asked for first; `column` itself
-// gives rows of another type. `column` itself where bytes is 0.
+// Wraps `column` and keeps rows in memory, first come first kept, up to `bytes`, which includes the
+// index of the rows. All kept rows have the type that is asked for first; rows of another type come
+// from `column`. Returns `column` itself if bytes is 0.
 std::shared_ptr<const Column> cached_rows(std::shared_ptr<const Column> column,
                                           std::uint64_t bytes);
 

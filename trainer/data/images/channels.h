@@ -8,7 +8,7 @@ namespace ondine::data {
 
 // 1 (grey) or 3 (red, green, blue).
 constexpr bool is_channels(std::int64_t dim) { return dim == 1 || dim == 3; }
-// Of a row [H, W, C] or [C, H, W], which is meant where both fit.
+// Whether a row is [H, W, C]. [C, H, W] is meant if both fit.
 constexpr bool has_channels_last(std::span<const std::int64_t> row) {
   return !is_channels(row[0]) && is_channels(row[2]);
 }

@@ -20,7 +20,7 @@
 namespace ondine::data {
 namespace {
 
-// Of one row.
+// Layout of one row.
 struct RowLayout {
   bool channels_last = false;
   std::int64_t channels = 3;
@@ -68,7 +68,7 @@ void require_form(ImageSize image, ImageSize mask) {
        mask.height, "x", mask.width, ", which is another form");
 }
 
-// Of an image [H, W, 3], each 0..white.
+// Pixels of an image [H, W, 3], each 0..white.
 struct Pixels {
   std::vector<float> values;
   float white = 255;
@@ -217,7 +217,7 @@ class ImageColumn final : public Column {
   std::optional<InnerResize> inner_;
   bool keeps_own_sizes_;  // of a model that takes pictures of any size
   DecodeBudget decoding_;
-  // Of the first image, where a model takes raw pixels of any size and none is given.
+  // Size of the first image, used if a model takes raw pixels of any size and no size is given.
   mutable std::once_flag first_read_;
   mutable ImageSize first_size_;
   mutable std::atomic<bool> keeps_size_ = false;

@@ -109,7 +109,7 @@ class MaskColumn final : public Column {
     return value;
   }
 
-  // The same part of the picture as resize_image() takes.
+  // Samples the part of the picture that resize_image() takes, by the nearest pixel.
   void take_nearest(const Shape& shape, std::span<const std::uint8_t> pixels, ImageSize size,
                     std::vector<std::int64_t>& row) const {
     const auto height = static_cast<double>(shape[0]);

@@ -9,7 +9,7 @@
 
 namespace ondine::data {
 
-// What grey values stand for.
+// Meaning of grey values.
 struct MaskClasses {
   std::int64_t count = 0;           // grey values are classes from 0 to count - 1
   bool is_black_and_white = false;  // 255 is class 1

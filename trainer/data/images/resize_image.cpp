@@ -101,7 +101,7 @@ std::vector<float> resize_image(const Tensor& image, const Resampling& to) {
 
 std::int64_t resize_bytes(const Tensor& image) {
   constexpr std::int64_t of_line = channels * sizeof(float);
-  // Of two weights at least for each position of the larger of source and result.
+  // Bytes of the taps: at least two weights for each position of the larger of source and result.
   constexpr std::int64_t of_taps = 4 * sizeof(double);
   return image.shape()[1] * (of_line + of_taps) + image.shape()[0] * of_taps;
 }

@@ -24,7 +24,8 @@ struct TablePositions {
       unread;  // columns that are none of them, if the options name the features
 };
 
-// By the names of a header, which are distinct. Error(mismatch) naming a column that is not there.
+// Chooses columns by the names of a header, which are distinct. Error(mismatch) naming a column
+// that is not there.
 TablePositions choose_columns(std::span<const std::string> names, const DatasetOptions& options);
 
 // The target: options.target, else the last column that is not `other`, which holds paths or texts,

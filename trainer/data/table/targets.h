@@ -19,7 +19,7 @@ struct Targets {
     std::size_t first_row = 0;
   };
 
-  // What is added from now on is of this file.
+  // Starts a file: texts added from now on are of it.
   void begin(std::string file);
   void add(std::string text, std::uint64_t line);
   const std::string& file_of(std::size_t row) const;
@@ -47,7 +47,8 @@ class TargetReader {
 
   // In alphabetical order, or as given; empty for numbers.
   const std::vector<std::string>& classes() const noexcept { return classes_; }
-  // That a column of numbers seems to be, but is none, for its example; empty elsewhere.
+  // Remark that the column holds classes although most of its texts are numbers, with an example;
+  // empty otherwise.
   const std::string& note() const noexcept { return note_; }
   // [N]. Throws Error(mismatch) naming file and line of a class that is none of these, and the
   // column where it holds no numbers; Error(corrupt) for a number that is not finite.

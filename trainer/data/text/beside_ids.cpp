@@ -22,7 +22,7 @@ constexpr std::array<Name, 4> names{{{"attention_mask", Follows::mask},
                                      {"token_type_ids", Follows::types},
                                      {segment_ids, Follows::types}}};
 
-// What is written for a row of `length` elements, the first `ids` of which stand beside an id.
+// Writes a row of `length` elements, the first `ids` of which stand beside an id.
 template <class T>
 void write_row(Follows kind, std::size_t ids, std::size_t length, T* to) {
   if (kind == Follows::positions) return std::iota(to, to + length, T{0});

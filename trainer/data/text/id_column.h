@@ -15,7 +15,7 @@ namespace ondine::data {
 // An input [N, T] of integers of 32 or 64 bits.
 bool takes_ids(const PortInfo& input);
 
-// What fills a row beside its ids.
+// Elements that fill a row beside its ids.
 struct RowEnd {
   std::int64_t padding = TextEncoding::padding;  // of short rows
   std::span<const std::int64_t> ending = {};     // of those that are cut off

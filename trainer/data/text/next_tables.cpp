@@ -45,7 +45,7 @@ struct Names {
   std::string messages;
 };
 
-// What an object holds. Error(mismatch) where that is not clear.
+// Kind of row that an object holds. Error(mismatch) if that is ambiguous.
 std::optional<NextTokenRows> rows_of(std::span<const JsonMember> members, const Names& names,
                                      const DatasetOptions& options, std::uint64_t line) {
   const auto has = [&](const std::string& name) { return find_member(members, name) != nullptr; };

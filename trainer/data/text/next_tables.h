@@ -9,8 +9,8 @@
 
 namespace ondine::data {
 
-// What the rows of .jsonl files are by the members of the first object; nothing where they are no
-// such rows, but texts of classes, or texts without anything else that inference reads.
+// Kind of the rows of .jsonl files, by the members of the first object. Nothing if they are texts
+// of classes, texts without anything else that inference reads, or no such rows.
 std::optional<NextTokenRows> next_token_rows(std::span<const std::filesystem::path> places,
                                              const DatasetOptions& options);
 // Ids and labels; of inference the ids alone, up to where an answer is to begin.

@@ -27,7 +27,7 @@ struct TextNames {
   bool pair_is_asked = false;  // or it is one that a file may have
 };
 
-// Of a name with a comma both parts, unless `has` finds a column that is called so.
+// Both parts of a name with a comma, unless `has` finds a column that is called so.
 template <class Has>
 TextNames text_names(const DatasetOptions& options, const Has& has) {
   const std::string& column = options.text.column;
@@ -37,7 +37,7 @@ TextNames text_names(const DatasetOptions& options, const Has& has) {
   return {column.substr(0, comma), column.substr(comma + 1), true};
 }
 
-// Of .jsonl files.
+// Name of the target in .jsonl files.
 std::string target_of(const DatasetOptions& options) {
   return options.target.empty() ? "label" : options.target;
 }
