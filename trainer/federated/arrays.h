@@ -20,7 +20,7 @@ std::vector<StateInfo> exchanged(const Model& model);
 // The name that NumPy has for the type; empty where it has none.
 std::string numpy_name(DType dtype);
 
-// What an array may take, and what it is charged to.
+// Limits of an array that is read, and the budget that it is charged to.
 struct ArrayReading {
   Limits limits = {};
   std::shared_ptr<MemoryBudget> budget;

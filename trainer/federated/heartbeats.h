@@ -41,7 +41,8 @@ class Heartbeats {
     }
   }
 
-  // What fails is tried again at the next beat; the node's own calls find out what is wrong.
+  // Sends one heartbeat. A failed one is tried again at the next beat; the node's own calls find
+  // out what is wrong.
   void beat() noexcept {
     const std::uint64_t node = node_;
     if (node == 0) return;

@@ -1,4 +1,4 @@
-// What a message of the SuperLink asks for.
+// Instruction that a message of the SuperLink gives.
 #pragma once
 
 #include <cstdint>

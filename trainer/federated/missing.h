@@ -1,4 +1,4 @@
-// What builds without the libraries of federations say.
+// Error of builds without the libraries of federations.
 #pragma once
 
 #include "core/message.h"

@@ -11,8 +11,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// What arrays of the model's size take as objects and again as files, with room for what is said
-// about them.
+// Bytes of arrays of the model's size, once as objects and again as files, with room for their
+// metadata.
 std::uint64_t most_message_bytes(const std::vector<StateInfo>& wanted, const Limits& limits) {
   std::uint64_t bytes = std::uint64_t{16} << 20;
   for (const StateInfo& one : wanted) {

@@ -1,4 +1,4 @@
-// What a node keeps beside its checkpoint, so that it can be killed at any moment.
+// Files that a node keeps beside its checkpoint, so that it can be killed at any moment.
 #pragma once
 
 #include <cstdint>

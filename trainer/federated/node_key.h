@@ -10,8 +10,8 @@ namespace ondine::federated {
 
 class NodeKey {
  public:
-  // Of a file in PEM. Error(mismatch) for a key of another kind, Error(unsupported) for a file that
-  // is encrypted or has the form of OpenSSH, and in builds without OpenSSL.
+  // Loads the key of a file in PEM. Error(mismatch) for a key of another kind, Error(unsupported)
+  // for a file that is encrypted or has the form of OpenSSH, and in builds without OpenSSL.
   static NodeKey load(const std::filesystem::path& file);
   // A new key.
   static NodeKey make();

@@ -1,4 +1,4 @@
-// What a node answers.
+// Replies of a node.
 #pragma once
 
 #include <optional>

@@ -23,7 +23,7 @@ class Transport {
   virtual Answer post(std::string_view name, const std::string& body, std::uint64_t most) = 0;
 };
 
-// What keeps a node from talking to the SuperLink, as opposed to what is wrong with a message.
+// Error that keeps a node from talking to the SuperLink, as opposed to an error in a message.
 class LinkError final : public Error {
  public:
   enum class Kind : std::uint8_t {

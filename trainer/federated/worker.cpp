@@ -169,7 +169,7 @@ TaskResult Worker::evaluate(const Instruction& instruction, const RoundSettings&
   return result;
 }
 
-// What a server may know without asking for more: no column, class or row.
+// Facts that a server may know without asking for more: no column, class or row.
 TaskResult Worker::query() const {
   TaskResult result;
   result.examples = training_.empty() ? 0 : training_.rows();

@@ -15,7 +15,7 @@ struct Adapted {
   PrepareReport report;
   bool is_trained = false;  // weights that are worth keeping
   bool has_new_head = false;
-  // What was decided, for people; empty where the caller did.
+  // Decisions, as text for people; empty if the caller decided.
   std::string loss;
   std::string head;
   std::string scaling;

@@ -1,4 +1,4 @@
-// What data hold: kinds of rows and targets.
+// Facts about data: kinds of rows and targets.
 #pragma once
 
 #include <cstdint>
@@ -43,7 +43,8 @@ struct Facts {
 // not known which column holds the targets or what they are, naming the options that say it.
 Facts look_at(const Dataset& data, const NetworkOptions& options,
               std::span<const PortInfo> inputs = {});
-// The same without reading targets: of these, the name of the column alone.
+// Looks at the rows likewise, without reading targets: these facts hold the name of the column
+// alone.
 Facts look_at_rows(const Dataset& data, const NetworkOptions& options,
                    std::span<const PortInfo> inputs);
 

@@ -71,7 +71,7 @@ class Run {
          "(--refit) trains once more on rows that were set apart, and has no effect");
   }
 
-  // That of a model with a fixed one.
+  // Batch size that the model fixes; otherwise one for the rows and the target.
   static std::uint64_t batch_size(const Model& model, std::uint64_t rows,
                                   const tune::TargetFacts& target) {
     for (const PortInfo& input : model.inputs()) {
@@ -202,7 +202,7 @@ class Run {
     }
   }
 
-  // Of cross-validation the means, since no row is left to evaluate on.
+  // Reports the means of cross-validation, since no row is left to evaluate on.
   void take_folds() {
     report_.fit.folds = std::move(folds_.folds);
     report_.fit.fold_mean = folds_.fold_mean;

@@ -22,7 +22,7 @@ std::optional<PortInfo> only_input(const Model& model) {
   return found;
 }
 
-// Of what new networks have in front.
+// Description of the scaling in front of new networks.
 const char* described_scales(const Facts& facts) {
   switch (facts.kind) {
     case RowKind::images:

@@ -15,9 +15,10 @@ struct InputScaling {
   std::string reason;  // for people; empty where there was nothing to decide
 };
 
-// Of trained networks what they were trained with: their own operators, the scale of their data
-// record or, of three channels, the means and deviations of ImageNet. Of others what the training
-// rows have. Error(mismatch) where a trained network reads spectrograms that nothing describes.
+// Scaling of the inputs. A trained network keeps what it was trained with: its own operators, the
+// scale of its data record or, for three channels, the means and deviations of ImageNet. Other
+// networks get the scales of the training rows. Error(mismatch) if a trained network reads
+// spectrograms that nothing describes.
 InputScaling choose_input_scaling(const Opened& opened, bool is_trained);
 
 }  // namespace ondine::tune

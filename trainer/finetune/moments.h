@@ -7,7 +7,7 @@
 
 namespace ondine::tune {
 
-// By the recurrence of B. P. Welford, Technometrics 4 (1962).
+// Mean and deviation, computed by the recurrence of B. P. Welford, Technometrics 4 (1962).
 class Moments {
  public:
   void add(double value) {

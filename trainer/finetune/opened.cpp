@@ -139,7 +139,7 @@ class Opener {
     return true;
   }
 
-  // Of files, for a model that takes floating point images of any size.
+  // Chooses an image size for files, if the model takes floating point images of any size.
   bool take_image_size() {
     if (!opened_.has_model() || reading_.image_size || reading_.inner_resize) return false;
     const auto input = image_input(opened_.model());

@@ -14,7 +14,7 @@
 namespace ondine::tune {
 namespace {
 
-// The same input for elements of float32, which moments are computed from.
+// Input that takes float32 elements, from which moments are computed.
 PortInfo as_floats(const PortInfo& input, std::vector<std::int64_t> dims) {
   PortInfo port = input;
   port.dtype = DType::float32;
@@ -23,7 +23,7 @@ PortInfo as_floats(const PortInfo& input, std::vector<std::int64_t> dims) {
   return port;
 }
 
-// Of the elements at each position along `axis` of rows.
+// Adds the elements at each position along `axis` of rows to the moments of the position.
 bool add_moments(const Dataset& data, const Facts& facts, const PortInfo& input, std::size_t axis,
                  std::vector<Moments>& moments) {
   const ColumnRead read{as_floats(input, *input.dims), facts.rows, false, most_scaled_rows};

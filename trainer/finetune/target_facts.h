@@ -1,4 +1,4 @@
-// What a column of targets holds.
+// Facts about a column of targets.
 #pragma once
 
 #include "trainer/finetune/facts.h"

@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t adding = 0;
 constexpr std::size_t updating = 1;
 
-// What the model's metadata says; 0 where it says nothing.
+// Number of batches that the model's metadata gives; 0 if it gives none.
 std::uint64_t prepared_batches(const Model& model) {
   std::uint64_t batches = 0;
   const std::string text = metadata_of(model, graph::entry::accumulate);

@@ -1,4 +1,4 @@
-// What training learns of its data and later uses must agree with: the data record.
+// Data record: facts that training learns of its data and that later uses must agree with.
 #pragma once
 
 #include <string>
@@ -28,7 +28,7 @@ void require_weights(const DataRecord& record, std::span<const PortInfo> inputs,
 std::vector<std::string> input_notes(const DataRecord& record, std::span<const PortInfo> inputs,
                                      const Dataset& data, const ArrayMap& map);
 
-// That the plan of the model's table was made from other rows; empty elsewhere.
+// Warning that the plan of the model's table was made from other rows; empty otherwise.
 std::string other_statistics(const DataRecord& record, const Dataset& training);
 // Columns with categories that have no code of their own, a sentence each.
 std::vector<std::string> unknown_categories(const DataRecord& record, const Dataset& data);

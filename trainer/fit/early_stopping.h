@@ -7,7 +7,7 @@
 
 namespace ondine::fit {
 
-// Of the names of metrics of validation rows.
+// Prefix of the names of metrics of validation rows.
 inline constexpr std::string_view validation_prefix = "val_";
 
 class BestEpoch {

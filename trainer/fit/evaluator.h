@@ -59,7 +59,7 @@ class Validator {
   LabelCheck check_labels_;
   Feeder feeder_;
   std::vector<std::string> metrics_;  // outputs of the algorithm
-  // Those that count labels, and the outputs that say how many.
+  // Metrics that count labels, and the outputs that say how many.
   std::vector<std::pair<std::string, std::string>> counted_;
   std::optional<Scoring> scoring_;
   std::string weights_;        // the input with the weights of rows; empty: rows count alike

@@ -24,7 +24,7 @@
 
 namespace ondine::fit {
 
-// What a Trainer owns and a run reads and advances.
+// State that a Trainer owns and a run reads and advances.
 struct Session {
   Session(Model& trained, TrainerOptions given)
       : model(&trained),
@@ -78,8 +78,8 @@ struct Session {
   std::optional<Privacy> privacy_;
 };
 
-// What is fed in every step of an algorithm of the run. Error(mismatch) for an input that none of
-// them has.
+// Constants that are fed in every step of an algorithm of the run. Error(mismatch) for an input
+// that no algorithm has.
 NamedValues constants_of(const Model& model, const TrainerOptions& options, std::size_t algorithm);
 
 class FitRun {
@@ -102,7 +102,7 @@ class FitRun {
   bool run_steps();
   // Why the next step must not run.
   std::optional<StopReason> reason_to_stop() const;
-  // The same for all ranks.
+  // Whether the next step must not run, on all ranks alike; with ranks, sets stop_ to the reason.
   bool stops();
   data::BatchOrder order_of_epoch() const;
   std::uint64_t steps_done() const;  // of the run, those before a resume included
@@ -156,7 +156,7 @@ class FitRun {
   std::optional<BestEpoch> best_;
   std::optional<BestEpoch> plateau_;  // of a schedule
   NamedValues feeds_;
-  // Of the algorithm that updates after others added gradients up.
+  // Feeds and results of the algorithm that updates after others added gradients up.
   NamedValues update_constants_;
   std::vector<std::string> update_inputs_;
   NamedValues update_feeds_;

@@ -13,7 +13,7 @@ Evaluation FitRun::validate() {
   return evaluation;
 }
 
-// What is to be told at the end of an epoch or, with a step, in its midst.
+// Report at the end of an epoch or, with a step, in its midst.
 EpochReport FitRun::evaluated(std::uint64_t step) {
   EpochReport epoch;
   epoch.epoch = state_.cursor.epoch + 1;

@@ -27,7 +27,7 @@ TrainerOptions options_for_all(TrainerOptions options, std::span<const FoldRepor
 
 // Options for a training whose state nobody keeps: no checkpoint, log or report.
 TrainerOptions without_files(TrainerOptions options);
-// Of a fold's copy of the model.
+// Options for training a fold's copy of the model.
 TrainerOptions options_of_fold(TrainerOptions options);
 
 }  // namespace ondine::fit

@@ -16,7 +16,7 @@
 namespace ondine::fit {
 namespace {
 
-// Of the random numbers that choose rows; random nodes and shuffling have others.
+// Stream of the random numbers that choose rows; random nodes and shuffling have others.
 constexpr std::uint32_t sample_stream = 0xfffffffdU;
 
 // Sizes of batches are multiples of this.

@@ -9,7 +9,7 @@
 
 namespace ondine::fit {
 
-// Of the options of a run with micro-shards; nothing in other runs.
+// Ranks and micro-shards that the options of a run give; empty for a run without micro-shards.
 class Ranks {
  public:
   Ranks() = default;
@@ -24,7 +24,7 @@ class Ranks {
   std::uint64_t micro_rows() const noexcept { return micro_rows_; }  // of a whole batch
   std::uint64_t first_shard() const noexcept;                        // of this rank
   std::uint64_t shards() const noexcept;                             // the same
-  // Of a batch of `rows` rows.
+  // Rows of micro-shard `shard` in a batch of `rows` rows.
   std::uint64_t rows_of(std::uint64_t shard, std::uint64_t rows) const noexcept;
   bool fast_reduce() const noexcept { return fast_reduce_; }
   // Whether gradients are bfloat16 on their way between ranks.

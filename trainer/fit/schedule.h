@@ -24,7 +24,8 @@ struct RunLength {
 double rate_at(const Schedule& schedule, double base, std::uint64_t step, const RunLength& length,
                std::uint64_t drops = 0);
 
-// What a resumed run must have in common with its first part; empty for a constant rate.
+// Description of the schedule, which a resumed run must have in common with its first part; empty
+// for a constant rate.
 std::string describe(const Schedule& schedule, const RunLength& length);
 
 // A schedule that prepare() wrote into a model.
@@ -32,7 +33,7 @@ struct ModelRate {
   std::string schedule;  // for people
   std::string output;    // of the algorithm: the rate of a step, one float32
 };
-// That of the algorithm which updates; nothing where the model has none.
+// Schedule of the algorithm that updates; nothing if the model has none.
 std::optional<ModelRate> find_model_rate(const Model& model, std::size_t update);
 
 }  // namespace ondine::fit

@@ -18,9 +18,9 @@ class ShardedRun {
              const std::vector<std::string>& rows, const NamedValues& results,
              const graph::MeanWeights& weights);
 
-  // What this rank's micro-shards of a batch of `rows` rows compute, one after the other, and the
-  // mean over all ranks. `next` gives the rows of the next micro-shard that has any, and what is
-  // fed besides. Fails on all ranks where it fails on one.
+  // Computes this rank's micro-shards of a batch of `rows` rows, one after the other, and the mean
+  // over all ranks. `next` gives the rows of the next micro-shard that has any, and the other
+  // feeds. Fails on all ranks if it fails on one.
   void compute(std::uint64_t rows, const std::function<Batch()>& next);
   // The update from that mean; the same on all ranks.
   void update(std::uint64_t rows, Batch constants, bool require_finite,

@@ -1,4 +1,4 @@
-// What the steps of a run have spent.
+// Privacy that the steps of a run have spent.
 #pragma once
 
 #include <cstdint>

@@ -39,7 +39,7 @@ bool is_gemma(DecoderFamily family) {
   return family == DecoderFamily::gemma2 || family == DecoderFamily::gemma3;
 }
 
-// What config.json leaves away where it is the family's default.
+// Window that config.json leaves out, since it is the family's default.
 std::optional<std::int64_t> default_window(DecoderFamily family) {
   if (family == DecoderFamily::phi3 || family == DecoderFamily::llama) return {};
   return 4096;

@@ -1,5 +1,5 @@
-// What tells decoders with rotary positions and RMS normalization from each other: Llama, Mistral,
-// Qwen2, Qwen3, Phi-3, Gemma 2 and 3.
+// Traits that tell decoders with rotary positions and RMS normalization from each other: Llama,
+// Mistral, Qwen2, Qwen3, Phi-3, Gemma 2 and 3.
 #pragma once
 
 #include <cstdint>
@@ -48,7 +48,7 @@ bool is_decoder_architecture(const std::string& architecture);
 DecoderTraits read_decoder_traits(const std::string& architecture, const Config& config,
                                   const Limits& limits);
 
-// Of any family: layers that can be written within the limit on nodes.
+// Layers that a network of any family can have within the limit on nodes.
 std::int64_t most_layers(const Limits& limits);
 // Sizes of a network that are no size of data.
 inline constexpr std::int64_t most_width = std::int64_t{1} << 24;

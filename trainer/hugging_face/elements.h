@@ -12,7 +12,7 @@ namespace ondine::hugging_face {
 bool is_readable(DType dtype) noexcept;
 // Little-endian elements, any alignment.
 void widen(DType dtype, std::span<const std::byte> stored, float* to) noexcept;
-// The same of a matrix of `rows` rows, as its transposition.
+// Widens a matrix of `rows` rows and transposes it.
 void widen_transposed(DType dtype, std::span<const std::byte> stored, std::size_t rows,
                       float* to) noexcept;
 

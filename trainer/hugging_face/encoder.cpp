@@ -17,7 +17,7 @@ Encoder::Encoder(Network& network, const EncoderTraits& traits, std::string pref
   } else {
     const std::string given = n_.input("attention_mask", DType::int64, {"batch", "sequence"});
     real_ = n_.node("Cast", {given}, {{"to", static_cast<std::int64_t>(DType::boolean)}});
-    // Of a single type there is nothing to say.
+    // Networks with a single type need no types of tokens.
     if (t_.types > 1) types_ = n_.input("token_type_ids", DType::int64, {"batch", "sequence"});
   }
   // As PyTorch's: a row without any token sees all of its padding alike instead of nothing.
@@ -75,7 +75,8 @@ std::string Encoder::embeddings() {
   return norm(n_.add(x, n_.embedding(positions(), places)), module + "LayerNorm");
 }
 
-// By single operators: the mask has one row for all queries, which onnxruntime's Attention refuses.
+// Writes attention as single operators: the mask has one row for all queries, which onnxruntime's
+// Attention refuses.
 std::string Encoder::attend(const std::string& q, const std::string& k, const std::string& v) {
   using Axes = std::vector<std::int64_t>;
   const std::int64_t size = t_.width / t_.heads;

@@ -48,7 +48,7 @@ EncoderTraits read_traits(EncoderKind kind, const Config& config, const Limits& 
   return read_distilbert_traits(config, limits);
 }
 
-// Of the labels that the config names; two where it names none, as in PyTorch.
+// Number of labels that the config names; two if it names none, as in PyTorch.
 std::int64_t count_labels(const Config& config) {
   const graph::JsonValue* labels = config.find("id2label");
   if (labels != nullptr && !labels->items.empty()) return std::ssize(labels->items);
@@ -129,7 +129,7 @@ class Heads {
     return n_.node("Tanh",
                    {encoder_.linear(encoder_.first_token(x), prefix + "pooler.dense", t_.width)});
   }
-  // What a row is classified by.
+  // Summary of a row, by which it is classified.
   std::string summary(const std::string& x) {
     if (kind_ == EncoderKind::bert) return pooled(x, t_.prefix);
     const std::string first = encoder_.first_token(x);

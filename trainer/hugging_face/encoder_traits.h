@@ -1,4 +1,4 @@
-// What tells the encoders from each other: BERT, RoBERTa with XLM-RoBERTa, and DistilBERT.
+// Traits that tell the encoders from each other: BERT, RoBERTa with XLM-RoBERTa, and DistilBERT.
 #pragma once
 
 #include <cstdint>

@@ -17,7 +17,8 @@ struct RotaryConfig {
 // rope_parameters of the config, or what earlier versions wrote instead: rope_theta and
 // rope_scaling. `base` is that of the family, where the config has none.
 RotaryConfig rotary_config(const Config& config, double base);
-// The same where layers of the kinds "full_attention" and "sliding_attention" have their own.
+// Configuration of the layers of `kind`, if those of "full_attention" and "sliding_attention" have
+// their own.
 RotaryConfig rotary_config_of(const Config& config, const std::string& kind);
 
 // One for each pair of `dims` elements, in float32 as PyTorch computes them. Error(unsupported)

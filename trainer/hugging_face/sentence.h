@@ -17,8 +17,8 @@ struct SentenceModules {
   bool normalizes = false;
 };
 
-// Of modules.json; nothing where the folder has none. Error(unsupported) naming a module or a way
-// of pooling that is not known, Error(mismatch) where the modules are in another order than
+// Reads modules.json; nothing if the folder has none. Error(unsupported) naming a module or a way
+// of pooling that is not known, Error(mismatch) if the modules are in another order than
 // Transformer, Pooling and perhaps Normalize.
 std::optional<SentenceModules> read_sentence_modules(const std::filesystem::path& folder);
 

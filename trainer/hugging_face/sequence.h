@@ -11,7 +11,7 @@
 
 namespace ondine::hugging_face {
 
-// Of one layer.
+// Traits of the attention of one layer.
 struct AttentionTraits {
   std::int64_t heads = 0;
   std::int64_t kv_heads = 0;

@@ -43,7 +43,8 @@ std::vector<std::int64_t> end_ids_of(const Config& config) {
   return result;
 }
 
-// What ends a text is told by the names of tokens (docs/generate.md).
+// Notes end ids that the tokenizer does not know: names of tokens tell which of them end a text
+// (docs/generate.md).
 void note_other_ends(const TextEncoding& encoding, const Config& config,
                      std::vector<std::string>& notes) {
   for (const std::int64_t id : end_ids_of(config)) {

@@ -1,4 +1,4 @@
-// What a folder says of texts and labels, as a data record.
+// Data record of the texts and labels that a folder describes.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What belongs to the labels of sequences.
+// Labels of sequences and their lengths.
 #pragma once
 
 #include <array>
@@ -11,8 +11,8 @@ namespace ondine::fit {
 
 using Labels = std::vector<std::int64_t>;
 
-// What the names of the inputs that prepare() writes add to that of the labels: the number of
-// labels of each row, and of its steps.
+// Suffixes of the inputs that prepare() writes beside the labels: after the name of the labels, the
+// number of labels of each row, and of its steps.
 inline constexpr std::array<const char*, 2> length_suffixes = {"_lengths", "_input_lengths"};
 
 // The elements of `tensor`, one for each row. Error(mismatch) for another number of rows, and for a

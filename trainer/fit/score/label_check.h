@@ -13,7 +13,8 @@ namespace ondine::fit {
 
 class LabelCheck {
  public:
-  // By the model's data record; checks nothing where it does not say the loss or its labels.
+  // Takes the loss and its labels from the model's data record; checks nothing if the record does
+  // not say them.
   explicit LabelCheck(const Model& model);
 
   // Error(mismatch) where the feed of the labels, or the one that is named, holds another number

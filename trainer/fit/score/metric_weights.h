@@ -1,4 +1,4 @@
-// What the means of metrics are over, where these are not the rows of a batch.
+// Weights of metrics whose means are not over the rows of a batch.
 #pragma once
 
 #include <string>

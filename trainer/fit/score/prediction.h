@@ -18,7 +18,7 @@ DataRecord::Prediction find_prediction(const Model& model, const DataRecord& rec
 // How outputs are compared with the labels of a loss; nothing for a loss that is not known, and for
 // one whose labels no output is compared with.
 std::optional<metrics::Task> task_of_loss(const std::string& loss);
-// Of the latter.
+// Whether the loss is known, but has labels that no output is compared with.
 bool has_no_score(const std::string& loss);
 
 }  // namespace ondine::fit

@@ -86,7 +86,8 @@ std::string Scores::misfit(const Shape& output, const Shape& labels) const {
              ": the model does not say; name it: --class-axis");
 }
 
-// Of classes their axis; else the second one, so that a row has one entry for each label.
+// Axis of the columns: that of the classes; for other tasks the second one, so that a row has one
+// entry for each label.
 std::size_t Scores::columns_axis(const Shape& output, const Shape& labels) {
   if (scoring_.task != Task::classes) return 1;
   if (!axis_) {

@@ -24,7 +24,7 @@ class Scores {
   void add(const Tensor& output, std::span<const NamedValue> batch);
   // Sets what was accumulated.
   void write(Evaluation& to) const;
-  // What add() was given last; valid until it is called again.
+  // Batch that add() was given last; valid until it is called again.
   metrics::Batch last() const {
     return {columns_,   scores_,        labels_,  prediction_, probabilities_.value_or(false),
             positions_, all_positions_, decoded_, references_, weights_};
@@ -50,7 +50,7 @@ class Scores {
   std::int64_t count_ = 0;
   std::int64_t ignored_ = 0;
   double weight_ = 0;
-  // Of the batch.
+  // Columns, scores and labels of the last batch.
   std::size_t columns_ = 1;
   std::vector<double> scores_;
   std::vector<double> labels_;

@@ -171,8 +171,8 @@ void choose_metrics(const std::string& loss, const std::vector<std::string>& nam
   }
 }
 
-// By the names, the size of a new head, or the scores that the model also gives. A model that tells
-// none of them has as many as the labels may have.
+// Sets the number of classes: the largest of the number of names, the size of a new head and the
+// scores that the model also gives. A model that tells none of them has as many as labels may have.
 void count_classes(const Model& model, const DataRecord& record, const Dataset& data,
                    Scoring& scoring) {
   for (const std::string& name : scoring.metrics) metrics::require_no_scores(name, scoring.output);

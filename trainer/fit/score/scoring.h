@@ -19,8 +19,8 @@ struct Scoring {
   std::string note;        // what was assumed; empty when the model's metadata says it
   std::vector<std::string> metrics;
   std::vector<std::string> class_names;
-  // Of classes: their axis, from the end if negative, and whether the output holds probabilities
-  // rather than logits; each empty where only the output can tell.
+  // Axis of the classes, from the end if negative, and whether the output holds probabilities
+  // rather than logits; each empty if only the output can tell.
   std::optional<std::int64_t> class_axis;
   std::optional<bool> probabilities;
   // The output holds classes themselves, below class_count, instead of their scores.
@@ -29,8 +29,8 @@ struct Scoring {
   bool class_count_is_assumed = false;  // neither the model nor the data tells it
   // Labels of classes that do not count.
   std::optional<std::int64_t> ignored_label;
-  // Of sequences: inputs with the number of labels and of steps of each row, and the class that
-  // stands for no label.
+  // Inputs with the number of labels and of steps of each row of sequences; `blank` is the class
+  // that stands for no label.
   std::vector<PortInfo> lengths;
   // The input with the weight of each row; nothing where rows count alike.
   std::optional<PortInfo> weights;
@@ -45,7 +45,7 @@ std::optional<Scoring> find_scoring(const Model& model, const Dataset& data,
 // For messages, where find_scoring() finds nothing.
 std::string why_no_scoring(const Model& model);
 
-// The same errors, as far as the model alone tells.
+// Throws the errors of find_scoring() for metrics, as far as the model alone tells.
 void require_metrics(const Model& model, const std::vector<std::string>& names);
 
 }  // namespace ondine::fit
