@@ -46,7 +46,7 @@ std::set<std::string> candidates(const graph::ModelDef& def, const graph::Proper
   return names;
 }
 
-// Of a tensor that require_one_number accepts.
+// Number in a tensor that require_one_number accepts.
 float to_number(const Tensor& tensor) { return static_cast<float>(to_doubles(tensor)->front()); }
 
 Tensor to_tensor(float value, DType dtype, const Shape& shape) {

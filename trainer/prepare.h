@@ -1,4 +1,4 @@
-// What preparing and importing share.
+// Functions that preparing and importing share.
 #pragma once
 
 #include <ondine/model.h>

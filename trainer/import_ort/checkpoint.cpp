@@ -11,7 +11,7 @@
 namespace ondine::trainer {
 namespace {
 
-// Of onnxruntime-training 1.19.
+// Format version of onnxruntime-training 1.19.
 constexpr std::int32_t known_version = 2;
 // Offsets of the format have 32 bits.
 constexpr std::uint64_t most_bytes = std::uint64_t{1} << 32;

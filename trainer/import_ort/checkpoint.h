@@ -19,7 +19,7 @@ namespace ondine::trainer {
 struct OrtOptimizerState {
   std::int64_t step = 0;
   float learning_rate = 0;
-  // Of every parameter, in the order of the optimizer's inputs.
+  // Moments of every parameter, in the order of the optimizer's inputs.
   std::map<std::string, std::vector<Tensor>> moments;
 };
 

@@ -7,7 +7,7 @@ namespace ondine::trainer {
 namespace {
 
 constexpr const char* domain = "com.microsoft";
-// Of the optimizer group of onnxruntime-training until it is set.
+// Learning rate of the optimizer group of onnxruntime-training until it is set.
 constexpr float default_rate = 0.001F;
 
 template <class T>

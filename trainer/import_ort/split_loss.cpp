@@ -87,8 +87,8 @@ class Splitter {
     after_ = std::move(after);
   }
 
-  // What the nodes that the loss needs read from outside of it. Constant nodes that it reads are
-  // copied into it.
+  // Finds the values that the loss's nodes read from outside of the loss. Constant nodes that the
+  // loss reads are copied into it.
   void find_reads() {
     Strings needed{loss_value()};
     for (std::size_t i = main_.nodes.size(); i-- > 0;) {

@@ -8,8 +8,8 @@
 
 namespace ondine::trainer {
 
-// By the formulas of <ondine/layers.h>; 0 for operators without one, nullopt where a shape that the
-// formula needs is unknown. Saturates.
+// Multiply-adds by the formulas of <ondine/layers.h>; 0 for operators without one, nullopt if a
+// shape that the formula needs is unknown. Saturates.
 std::optional<std::uint64_t> multiply_adds(const graph::Node& node, const graph::Graph& graph);
 
 }  // namespace ondine::trainer

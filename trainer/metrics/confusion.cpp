@@ -30,7 +30,7 @@ std::vector<std::size_t> worst_of(const Counts& counts) {
   return classes;
 }
 
-// Of binary labels, all columns together, the classes are false and true.
+// Confusion matrix. The classes of binary labels are false and true, over all columns together.
 class Confusion final : public Metric {
  public:
   explicit Confusion(Context context) : context_(std::move(context)) {}

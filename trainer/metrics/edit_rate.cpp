@@ -19,7 +19,7 @@ std::string text_of(const std::vector<std::int64_t>& labels, const Context& cont
   return text;
 }
 
-// Of UTF-8.
+// Characters of UTF-8 text.
 std::vector<std::string_view> characters_of(std::string_view text) {
   std::vector<std::string_view> characters;
   std::size_t first = 0;

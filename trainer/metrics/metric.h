@@ -30,18 +30,19 @@ struct Batch {
   // Where labels were left out: the positions that are left, among all positions of the batch.
   std::span<const std::size_t> positions;
   std::size_t all_positions = 0;
-  // Of sequences these alone.
+  // Labels of each row of sequences, decoded and true: sequences have these instead of scores,
+  // labels and prediction.
   std::span<const std::vector<std::int64_t>> decoded;
   std::span<const std::vector<std::int64_t>> references;
   std::span<const double> weights;  // one for each row; empty: all are 1
 
   std::size_t rows() const noexcept { return columns == 0 ? 0 : scores.size() / columns; }
   double weight(std::size_t row) const { return weights.empty() ? 1 : weights[row]; }
-  // Of a position among the labels, which are one or `columns` for each row.
+  // Weight of a position among the labels, which are one or `columns` for each row.
   double weight_of_label(std::size_t position) const {
     return weight(labels.size() == rows() ? position : position / columns);
   }
-  // Of so many rows.
+  // Sum of the weights of the first `count` rows.
   double total(std::size_t count) const {
     double sum = 0;
     for (std::size_t row = 0; row < count; ++row) sum += weight(row);

@@ -47,7 +47,7 @@ class Initializers {
   std::unordered_map<std::string_view, const SparseTensorDef*> sparse_;
 };
 
-// What nodes of a graph, their subgraphs included, and its outputs read.
+// Names that nodes of a graph, their subgraphs and its outputs read.
 class ReadNames {
  public:
   explicit ReadNames(const GraphDef& graph) {

@@ -18,7 +18,7 @@ using namespace graph;  // NOLINT
 
 namespace {
 
-// Of a graph whose declared shapes are not trusted, but for its inputs.
+// Dim classes of a graph whose declared shapes are not trusted, except those of its inputs.
 DimClasses compare_dims(Graph& graph, Findings& findings) {
   try {
     dim_classes(graph);

@@ -19,7 +19,7 @@
 
 namespace ondine::trainer {
 
-// What a graph is made for: to run, or to know its inputs and outputs and that it could be made.
+// Purpose of a graph: to run, or to know its inputs and outputs and that it can be made.
 enum class GraphUse : std::uint8_t { run, describe };
 
 // Empty if there were findings.

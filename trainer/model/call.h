@@ -59,7 +59,7 @@ class Call {
   graph::ValueId output(std::size_t i) const { return outputs_[i]; }
   // Whether update i of the function is computed directly into the caller's memory.
   bool is_direct(std::size_t update) const { return direct_[update]; }
-  // By update: the input whose memory it should take; no_value for none.
+  // For each update, the input whose memory it should take; no_value for none.
   std::span<const InPlace> in_place() const noexcept { return in_place_; }
 
   // An executor for inputs of these types, with its inputs set. Allocates nothing when one is free

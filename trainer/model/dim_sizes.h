@@ -26,8 +26,9 @@ class DimSizes {
              const graph::Type& declared);
   void check(std::string_view what, const std::string& name, const graph::Type& actual,
              const graph::Type& declared);
-  // The same for the elements of sequences, which must have the sizes that tensors give to the
-  // variables. They give none: in cases of the standard they differ where no tensor says otherwise.
+  // Checks the elements of sequences likewise: they must have the sizes that tensors give to the
+  // variables. Elements give no sizes: in cases of the standard they differ if no tensor says
+  // otherwise.
   void check_elements(std::string_view what, const std::string& name, const Value& value,
                       const graph::Type& declared);
 

@@ -47,7 +47,7 @@ struct Function {
   std::vector<std::string> unread_inputs;  // may be fed; no node reads them
   std::vector<Update> updates;
 
-  // By variable: the graph input that holds its current value.
+  // Graph inputs that hold the current values of variables, by variable.
   std::unordered_map<std::size_t, graph::ValueId> inputs_of_variables() const;
   // The call for these outputs and all updates; created on first use and kept. Throws
   // Error(mismatch) for an unknown name. Thread-safe.

@@ -46,7 +46,7 @@ CheckedModel load(const LoadOptions& options, const Load& load_model) {
     for (const Error& error : left_out.tolerable) findings.warn(error);
   }
   if (errors.empty()) {
-    // What is left over is known by its place among the entries.
+    // Leftovers belong to entries by their places, which shift when repeated ones are removed.
     if (remove_repeated_entries(model, findings)) left_out.leftovers = {};
     CheckedModel checked{std::move(model), std::move(left_out.leftovers), findings.warnings(),
                          std::move(left_out.files)};

@@ -303,7 +303,8 @@ void Model::Impl::initialize(std::uint64_t new_seed) {
   for (const trainer::Function& start : functions.initializations) {
     if (!start.graph || start.updates.empty()) continue;
     trainer::Call& selected = start.call({}, runtime);
-    // Of what it reads it gets copies: its updates may go right into the variables' memory.
+    // Initializers read copies of variables, since their updates may go right into the variables'
+    // memory.
     std::vector<Value> inputs;
     for (const trainer::InputSource& input : start.inputs) {
       inputs.emplace_back(state.drafted(input.variable).clone(runtime.budget));

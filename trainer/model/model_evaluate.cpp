@@ -60,7 +60,7 @@ Results Model::Impl::evaluate(const trainer::Function& function, Feeds feeds,
   try {
     return evaluate_once(function, feeds, names);
   } catch (const Error& error) {
-    // What was kept of earlier results may be what the call lacks.
+    // The memory that earlier results keep may be what the call lacks.
     if (error.code() != ErrorCode::limit || !runtime.outputs->drop()) throw;
   }
   return evaluate_once(function, feeds, names);

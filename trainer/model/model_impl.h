@@ -24,8 +24,8 @@ struct DataRecord;
 
 struct ONDINE_HIDDEN Model::Impl {
   graph::ModelDef def;
-  // Of the metadata of `def`: a training run and a checkpoint that is restored change them while
-  // other threads read the model.
+  // Guards the metadata of `def`: a training run and a checkpoint that is restored change them
+  // while other threads read the model.
   mutable std::shared_mutex metadata_mutex;
   Leftovers leftovers;  // of the file that `def` is from
   LoadOptions options;
@@ -49,7 +49,7 @@ struct ONDINE_HIDDEN Model::Impl {
   mutable std::mutex profile_mutex;
   // The functions of eval_step, by algorithm; created on first use.
   mutable std::vector<std::unique_ptr<trainer::Function>> evaluations;
-  // Those of gradients(), likewise.
+  // Functions of gradients(), likewise.
   mutable std::vector<std::unique_ptr<trainer::Gradients>> gradients;
   mutable std::mutex evaluations_mutex;
   // See inference().
@@ -60,7 +60,7 @@ struct ONDINE_HIDDEN Model::Impl {
   std::string nonfinite;
   std::vector<Value> scratch;  // inputs of the last step; kept to reuse its memory
   std::vector<std::string> fetch_names;
-  // Of a model with noise from a cryptographic generator. Each has its own, clones too.
+  // Key of a model with noise from a cryptographic generator. Each model has its own, clones too.
   std::unique_ptr<SecretKey> secret;
 
   static std::unique_ptr<Impl> make(graph::ModelDef def, const LoadOptions& options,
@@ -151,7 +151,7 @@ struct ONDINE_HIDDEN Model::Impl {
   graph::ModelDef for_inference() const;  // the same without training
 };
 
-// What ends the loading of a model.
+// Cancellation and deadline that end the loading of a model.
 Stop stop_of(const LoadOptions& options);
 
 // For functions of the library that are not members of Model.
@@ -172,7 +172,7 @@ struct ModelAccess {
     std::erase_if(model.impl_->def.metadata, [&](const auto& one) { return one.first == key; });
     model.impl_->def.metadata.emplace_back(key, std::move(text));
   }
-  // Of the random numbers of the steps that follow.
+  // Sets the seed of the random numbers of the steps that follow.
   static void set_seed(Model& model, std::uint64_t seed) { model.impl_->seed = seed; }
   static int threads(const Model& model) { return model.impl_->runtime.threads; }
   static const Model::Impl& impl(const Model& model) { return *model.impl_; }

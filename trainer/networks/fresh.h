@@ -1,4 +1,4 @@
-// What tells a network that was drawn at random from one that was trained.
+// Mark that tells a network drawn at random from one that was trained.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ inline void mark_fresh(graph::Metadata& metadata, std::string description) {
   metadata.emplace_back(new_network_key, std::move(description));
 }
 
-// Of a new network that has seen no data; else empty. Training records its data.
+// Description of a new network that has seen no data; otherwise empty. Training records its data.
 inline std::string fresh_network(const graph::Metadata& metadata) {
   for (const auto& [key, text] : metadata) {
     if (key == new_network_key && graph::read_record(metadata).data.rows == 0) return text;

@@ -26,7 +26,7 @@ struct Brief {
   std::int64_t outputs() const { return facts.target.outputs; }
 };
 
-// Of that kind, or of the one that the rows call for.
+// Makes a network of that kind, or of the kind that the rows call for.
 NewNetwork make(std::optional<NetworkKind> kind, const Dataset& data, const tune::Facts& facts,
                 const NetworkOptions& options);
 
@@ -44,8 +44,8 @@ void write_output(Layers& layers, const std::string& x, const tune::TargetFacts&
 // Error(mismatch) where the targets belong to positions of a row.
 void require_row_targets(const Brief& brief, NetworkKind kind);
 
-// Of the network's images. Where neither the options nor all images say it: square, of the median
-// of their shorter sides, at most `most`. A multiple of `step`.
+// Size of the network's images. If neither the options nor all images give it: square, with the
+// median of their shorter sides, at most `most`. A multiple of `step`.
 ImageSize image_size_of(const Brief& brief, std::int64_t most, std::int64_t step);
 std::int64_t channels_of(const Brief& brief);
 

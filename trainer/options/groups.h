@@ -10,12 +10,12 @@ namespace ondine::options {
 
 struct DataTarget {
   DatasetOptions options;
-  // Of a model's data record; empty and 0 where there is none.
+  // Encoding and sample rate of a model's data record; empty and 0 if there is none.
   TextEncoding recorded_encoding = {};
   bool has_recorded_text = false;
   std::int64_t recorded_rate = 0;
 };
-// Of a run whose noise is to be computed.
+// Privacy that a run is to spend, from which its noise is computed.
 struct PrivacyGoal {
   std::optional<double> epsilon = {};
   std::optional<double> delta = {};

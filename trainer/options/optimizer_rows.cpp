@@ -40,7 +40,8 @@ void add_decay_scales(PrepareTarget& to, const Given& given) {
   }
 }
 
-// Of optimizers that keep moments in a space of few dims, and of losses beside the parameters.
+// Options of optimizers that keep moments in a space of few dims, and of losses beside the
+// parameters.
 void add_projections(Rows<PrepareTarget>& rows) {
   rows.integer("projection-rank", "RANK", "Dims of the space in which moments of a matrix are kept",
                whole([](auto& one, std::int64_t rank) {

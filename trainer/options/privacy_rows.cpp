@@ -34,7 +34,7 @@ void add_noise(Rows<PrepareTarget>& rows) {
       .needs({"dp-clip"});
 }
 
-// What a run is to spend.
+// Options for the privacy that a run is to spend.
 void add_goal(Rows<PrepareTarget>& rows) {
   rows.real("dp-epsilon", "EPSILON",
             "The least noise with which a run spends at most this, in place of dp-noise",

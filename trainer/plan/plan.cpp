@@ -33,7 +33,7 @@ class Draft {
     return graph;
   }
 
-  // Of a graph that was made of graph().
+  // Draft of a graph that was made from graph().
   Draft next(Graph lean) const { return next(std::move(lean), scope_); }
   Draft next(Graph lean, CommitScope scope) const {
     return {Planner(std::move(lean), *originals_, *options_, scope, kernels_), *originals_,
@@ -175,7 +175,7 @@ void round_results(Draft& draft, RoundedResult which) {
   if (constants || results) draft = draft.next(std::move(lean));
 }
 
-// The same bits in one pass where that takes no more memory.
+// Joins repeats into one pass, with the same bits, if that takes no more memory.
 void join_repeats(Draft& draft) {
   Graph lean = draft.graph();
   if (!trainer::join_repeats(lean, draft.options().targets)) return;
@@ -260,7 +260,7 @@ Plan choose_plan(const std::shared_ptr<const Graph>& graph, std::span<const Type
   if (!options.memory_budget && recomputes_later(options)) {
     draft = without_cheap_values(std::move(draft));
   }
-  // Of values that are computed again, with the same bits whether or not they are.
+  // Rounds values that are computed again, too: the bits are the same whether or not they are.
   round_results(draft, RoundedResult::where_rounded);
   join_repeats(draft);
   if (!options.memory_budget) return fit_limit(std::move(draft));
@@ -276,7 +276,7 @@ Plan choose_plan(const std::shared_ptr<const Graph>& graph, std::span<const Type
 Plan make_plan(const std::shared_ptr<const Graph>& graph, std::span<const Type> inputs,
                const PlanOptions& options) {
   Plan plan = choose_plan(graph, inputs, options);
-  // Of the plans that were not chosen: they would otherwise lie beside the arena.
+  // Plans that were not chosen leave freed memory, which would otherwise lie beside the arena.
   if (plan.arena_bytes >= small_arena) return_freed_memory();
   return plan;
 }

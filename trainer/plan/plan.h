@@ -72,7 +72,7 @@ struct Plan {
 };
 
 struct PlanOptions {
-  // What the plan computes; absent: the outputs of the graph.
+  // Values that the plan computes; absent: the outputs of the graph.
   std::optional<std::span<const graph::ValueId>> outputs;
   // Outputs to be computed into memory chosen by the caller (BufferKind::target) where that saves a
   // copy.

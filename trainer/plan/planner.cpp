@@ -125,7 +125,7 @@ void Planner::plan_nodes() {
   plan_.kernels = kernels_.kernels();
 }
 
-// What cannot be bound now cannot be known not to fail.
+// Empties the commit section if it has nodes that cannot be bound now: they may fail.
 void Planner::check_commit() {
   const auto section = std::span(plan_.nodes).subspan(plan_.commit_begin);
   if (std::none_of(section.begin(), section.end(), [](const auto& node) { return node.dynamic; }))

@@ -54,7 +54,7 @@ double log_moment(int order, double q, double sigma) {
   return result;
 }
 
-// Of any order: two series over the halves of the line, left and right of z.
+// log A of any order, by two series over the halves of the line, left and right of z.
 double log_moment(double order, double q, double sigma) {
   const double z = sigma * sigma * std::log(1 / q - 1) + 0.5;
   const double scale = std::numbers::sqrt2 * sigma;
@@ -78,7 +78,7 @@ double log_moment(double order, double q, double sigma) {
   }
 }
 
-// Of one step.
+// Renyi divergence of one step.
 double divergence(double order, double q, double sigma) {
   if (q == 0) return 0;
   if (sigma == 0) return infinity;

@@ -38,7 +38,7 @@ constexpr std::uint64_t event_step = 2;
 constexpr std::uint64_t event_file_version = 3;
 constexpr std::uint64_t event_summary = 5;
 constexpr std::uint64_t event_session_log = 7;
-// Of Summary, Summary.Value and SessionLog.
+// Fields of Summary, Summary.Value and SessionLog.
 constexpr std::uint64_t summary_value = 1;
 constexpr std::uint64_t value_tag = 1;
 constexpr std::uint64_t value_simple = 2;

@@ -18,7 +18,7 @@ class EventFile {
   // Creates the file and writes its version. Error(io).
   EventFile(std::filesystem::path file, double wall_time);
 
-  // What readers have of `step` and later steps is void.
+  // Tells readers to drop what they have of `step` and later steps.
   void restart(double wall_time, std::int64_t step);
   void scalars(double wall_time, std::int64_t step,
                std::span<const std::pair<std::string, double>> values);

@@ -38,7 +38,7 @@ std::string json_text(const std::string& text) {
       if (rest[0] == '"' || rest[0] == '\\') result += '\\';
       result += rest.substr(0, character.bytes);
     } else {
-      // What is no UTF-8 cannot be in JSON: the sign for a character that could not be read.
+      // JSON cannot hold bytes that are no UTF-8: U+FFFD replaces them.
       const char32_t code = character.is_utf8 ? character.code_point : 0xfffd;
       result += "\\u";
       for (int shift = 12; shift >= 0; shift -= 4) result += digits[code >> shift & 15];

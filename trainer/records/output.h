@@ -12,7 +12,7 @@ void require_written(const std::ofstream& out, const std::filesystem::path& file
 
 // The shortest text that reads as the same number; "nan", "inf" and "-inf" otherwise.
 std::string number_text(double value);
-// The same for JSON, which has no such numbers: "null".
+// Number for JSON: as number_text(), but "null" for those that JSON lacks.
 std::string json_number(double value);
 std::string json_text(const std::string& text);
 

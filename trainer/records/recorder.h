@@ -1,4 +1,4 @@
-// What is told about a run while it goes on.
+// Records of a run while it goes on.
 #pragma once
 
 #include <string>

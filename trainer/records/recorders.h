@@ -22,7 +22,7 @@ class Recorders {
   void epoch(const EpochReport& report, const std::vector<fit::WorstError>& worst);
   void end(const std::string& outcome, bool failed) noexcept;
 
-  // What went wrong; empty if nothing did.
+  // Error of the first recorder that failed; empty if none did.
   const std::string& note() const noexcept { return note_; }
 
  private:

@@ -19,7 +19,7 @@
 namespace ondine::records {
 namespace {
 
-// What there is of a list, and how many more.
+// Items of a list, and the number of further ones.
 std::string list_text(const std::vector<std::string>& names) {
   constexpr std::size_t most = 20;
   std::string text;

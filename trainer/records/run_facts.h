@@ -1,4 +1,4 @@
-// What a report says about a run besides its course.
+// Facts of a report about a run, beside its course.
 #pragma once
 
 #include <vector>
@@ -7,7 +7,7 @@
 
 namespace ondine::records {
 
-// Of an evaluation.
+// Model and data of an evaluation.
 std::vector<Section> evaluation_facts(const Model& model, const Dataset& data);
 // Model, data, options and environment.
 std::vector<Section> run_facts(const Model& model, const TrainerOptions& options,

@@ -96,7 +96,7 @@ class StateStore {
   void reset();
 
  private:
-  // By variable one of its tensors: an initial value or a buffer.
+  // Tensors of a version, one for each variable: an initial value or a buffer.
   struct Version {
     std::vector<Tensor*> tensors;
     std::atomic<int> readers{0};

@@ -40,7 +40,7 @@ class StreamFinder {
       for_each_input(*plan_->nodes[i].node, [&](ValueId id) {
         const std::size_t constant = constant_of[buffer_of(id)];
         if (constant == none) return;
-        // What is bound in the call asks tensors for their data.
+        // Kernels that are bound in the call ask tensors for their data.
         if (plan_->nodes[i].dynamic) exclude_copy(constant);
         std::vector<std::uint32_t>& readers = found_[constant].readers;
         if (readers.empty() || readers.back() != i)
@@ -95,7 +95,7 @@ class StreamFinder {
   std::vector<StreamedConstant> found_;
 };
 
-// By node: the constants that it reads.
+// Constants that each node reads.
 std::vector<std::vector<std::uint32_t>> read_by_node(std::span<const StreamedConstant> constants,
                                                      std::size_t nodes) {
   std::vector<std::vector<std::uint32_t>> read(nodes);

@@ -19,7 +19,7 @@ struct Plan;
 struct StreamedConstant {
   std::shared_ptr<const MappedFile> file;
   std::span<const std::byte> stored;  // in the file
-  // Of the constant `tensor`; null where it is read in the file.
+  // Copy of the elements of `tensor`; null if the constant is read in the file.
   const DeferredElements* copy = nullptr;
   Tensor tensor = {};                  // keeps the elements
   std::vector<std::uint32_t> readers;  // nodes of the plan, ascending; not empty
@@ -27,7 +27,7 @@ struct StreamedConstant {
   std::uint64_t bytes() const noexcept { return copy != nullptr ? copy->bytes() : stored.size(); }
 };
 
-// What happens to a constant before a node runs.
+// Event that happens to a constant before a node runs.
 struct StreamEvent {
   enum class Kind : std::uint8_t { drop, announce, hold };
   std::uint32_t node = 0;
@@ -46,7 +46,7 @@ std::vector<StreamedConstant> find_streamed(
     const Plan& plan, std::span<const std::shared_ptr<const MappedFile>> files);
 
 std::uint64_t bytes_of(std::span<const StreamedConstant> constants) noexcept;
-// What the node that reads most of them reads.
+// Bytes of the constants of the node that reads most bytes of them.
 std::uint64_t least_bytes(std::span<const StreamedConstant> constants, std::size_t nodes);
 
 // Holds constants from the first to the last node that reads them as long as `room` bytes hold all,

@@ -143,7 +143,7 @@ class Reporter {
     std::ranges::stable_sort(report_.peak_values, std::ranges::greater(), &PlannedValue::bytes);
   }
 
-  // What the buffer holds when the node of the peak runs: the newest value in it, or its workspace.
+  // Content of the buffer when the node of the peak runs: the newest value in it, or its workspace.
   PlannedValue value_at_peak(std::size_t buffer) const {
     const PlannedNode& peak = plan_->nodes[report_.peak_node];
     ValueId newest = no_value;

@@ -156,8 +156,9 @@ class Replay {
   std::vector<ValueId> replaced_;          // of each value: the input whose memory it gets
 };
 
-// What may run after all that can fail and after results were given to the caller: nodes that
-// cannot fail, and that write targets or what stays in the arena.
+// Checks the nodes of the commit section, which run after everything that can fail and after
+// results were given to the caller: they cannot fail, and they write targets or values that stay in
+// the arena.
 void check_commit(const Plan& plan) {
   const std::vector<bool> is_output = output_flags(plan.graph);
   const auto fits = [&](ValueId id) {

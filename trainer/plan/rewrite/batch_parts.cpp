@@ -64,8 +64,8 @@ class PartsFinder {
 
   std::int64_t batch() const { return batch_; }
 
-  // Of those around the peak the longest whose peak is near the lowest one; that of the graph if
-  // there is none.
+  // Longest segment around the peak whose own peak is near the lowest one; if there is none, the
+  // one with the peak of the graph.
   Segment best(std::int64_t parts) const {
     const std::vector<Segment> segments = around_peak(static_cast<std::uint64_t>(parts));
     Segment best{0, 0, lives_.peak_bytes()};

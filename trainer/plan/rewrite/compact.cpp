@@ -36,7 +36,7 @@ bool updates_by(const Node& node, ValueId value, const Graph& graph,
   });
 }
 
-// Those that wait at the peak.
+// Values that wait at the peak.
 std::vector<Wait> find_waits(const Graph& graph, const Lifetimes& lives,
                              const std::vector<bool>& outside) {
   const std::size_t peak = lives.peak_position();

@@ -81,7 +81,7 @@ class RoundedNodes {
     const Type& type = graph_[id].type;
     return !kept_[index(id)] && type.dtype == DType::float32 && bytes_of(type) >= least_rounded;
   }
-  // By nodes of the graph alone.
+  // Whether nodes of the graph read the value, and nothing outside of it does.
   bool is_read(ValueId id, std::size_t definition) const {
     const std::size_t last = lives_.last_use(id);
     return last != definition && last != graph_.nodes.size();

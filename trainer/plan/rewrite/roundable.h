@@ -34,7 +34,7 @@ class RoundableDefinitions {
 
   const graph::Graph& graph_;
   BindOptions options_;
-  // By value: the nodes that read it or a view of it and do not round it.
+  // Uses by nodes that read the value or a view of it and do not round it, by value.
   std::vector<std::vector<Use>> uses_;
 };
 

@@ -10,7 +10,7 @@
 
 namespace ondine::trainer {
 
-// By value the nodes that read it, once for each input.
+// Nodes that read each value, once for each input.
 class Readers {
  public:
   explicit Readers(const graph::Graph& graph) : begin_(graph.values.size() + 1) {

@@ -84,14 +84,15 @@ class Order {
     return true;
   }
 
-  // By node, after run(): its position before.
+  // Former position of each node, once run() has ordered them.
   std::vector<std::size_t> take_order() { return std::move(order_); }
 
-  // Of the node that computes the value, or none.
+  // Node that computes the value, or none.
   std::size_t producer(ValueId id) const { return id == no_value ? none : producer_[index(id)]; }
 
-  // Of nodes that may come after all others, those that do: updates, and what comes after the last
-  // of the others anyway. The rest keeps its place, as what shrinks a value in the forward pass.
+  // Nodes of `late` that do come after all others: updates, and nodes that come after the last of
+  // the others anyway. The other ones keep their places, as nodes that shrink a value in the
+  // forward pass.
   std::vector<bool> last_of(std::vector<bool> late) const {
     std::size_t end = 0;  // after the last node that comes before
     for (std::size_t i = 0; i < late.size(); ++i) {

@@ -56,8 +56,8 @@ class MoveChooser {
     return move;
   }
 
-  // Of inputs that would be held at the peak for this node alone; nullopt if it reads what is not
-  // made in the arena, which an update may write over.
+  // Bytes of inputs that would be held at the peak for this node alone; nullopt if it reads a value
+  // that is not made in the arena, which an update may write over.
   std::optional<std::size_t> held_bytes(const Node& node) const {
     std::vector<ValueId> roots;
     for (const ValueId id : node.inputs) {
