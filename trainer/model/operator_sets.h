@@ -19,7 +19,7 @@ namespace ondine::trainer {
 void link_operator_sets(graph::ModelDef& model, const LoadOptions& options,
                         std::vector<std::string>& warnings,
                         std::vector<std::shared_ptr<const MappedFile>>& files);
-// Links the operator sets of a model that has no list of warnings or files.
+// Links likewise; warnings are dropped and files are not kept.
 void link_operator_sets(graph::ModelDef& model, const LoadOptions& options);
 
 }  // namespace ondine::trainer

@@ -33,7 +33,7 @@ class Draft {
     return graph;
   }
 
-  // Draft of a graph that was made from graph().
+  // Drafts a graph that was made from graph().
   Draft next(Graph lean) const { return next(std::move(lean), scope_); }
   Draft next(Graph lean, CommitScope scope) const {
     return {Planner(std::move(lean), *originals_, *options_, scope, kernels_), *originals_,

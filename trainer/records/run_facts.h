@@ -7,7 +7,7 @@
 
 namespace ondine::records {
 
-// Model and data of an evaluation.
+// Model, data and environment of an evaluation.
 std::vector<Section> evaluation_facts(const Model& model, const Dataset& data);
 // Model, data, options and environment.
 std::vector<Section> run_facts(const Model& model, const TrainerOptions& options,

@@ -7,7 +7,7 @@
 namespace ondine::text {
 namespace {
 
-// Of the character that begins with this byte; 0 where none does.
+// Bytes of the character that begins with this byte; 0 if none does.
 std::size_t length_by_lead(unsigned char lead) noexcept {
   if (lead < 0x80) return 1;
   if (lead < 0xc2 || lead > 0xf4) return 0;

@@ -155,7 +155,7 @@ class Check {
     }
   }
 
-  // Of the first row, [1, T, C] or [1, C, T].
+  // Scores of the first `tokens` tokens of the first row, [1, T, C] or [1, C, T], as [tokens, C].
   std::vector<double> tokens_of(const Tensor& scores, std::int64_t tokens,
                                 std::int64_t length) const {
     const Shape& shape = scores.shape();

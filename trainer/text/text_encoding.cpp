@@ -41,7 +41,7 @@ TextEncoding TextEncoding::open(const std::filesystem::path& file) {
     TextEncoding encoding;
     with_data(file, {}, [&](SharedSource& source) {
       const std::span<const std::byte> bytes = source.rest();
-      // What begins with the brace of a JSON object is no SentencePiece model.
+      // Files that begin with the brace of a JSON object are no SentencePiece models.
       const bool is_json =
           file.extension() == ".json" || (!bytes.empty() && bytes[0] == std::byte{'{'});
       encoding = is_json ? tokenizer_json(bytes) : sentencepiece(bytes);

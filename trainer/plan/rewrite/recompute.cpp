@@ -88,7 +88,7 @@ std::vector<Choice> candidates(const Graph& graph, const Lifetimes& lives,
     if (costly) one.gain /= static_cast<double>(std::max<std::uint64_t>(one.traffic, 1));
     if (one.gain > 0) found.push_back(one);
   }
-  // Later values come first among equal ones: those that they are computed from can then still
+  // Among values of equal gain the later comes first: those that it is computed from can then still
   // follow.
   std::sort(found.begin(), found.end(), [](const Choice& a, const Choice& b) {
     return a.gain != b.gain ? a.gain > b.gain : a.value > b.value;

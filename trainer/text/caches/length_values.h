@@ -1,5 +1,5 @@
-// What a language model computes from the number of tokens alone: masks, positions, tables of
-// angles.
+// Values that a language model computes from the number of tokens alone: masks, positions, tables
+// of angles.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,7 @@ class LengthValues {
   graph::Graph typed(std::int64_t length, std::span<const graph::ValueId> outputs) const;
   // Values that no token decides.
   std::vector<Tensor> at(std::int64_t length, std::span<const graph::ValueId> values) const;
-  // Of the longest text.
+  // The value for the longest text; computed on first use and kept.
   const Tensor& table(graph::ValueId value);
 
  private:

@@ -63,7 +63,7 @@ class Finder {
     }
   }
 
-  // What a length decides must not change with it.
+  // Values that the length decides must be the same for earlier tokens in a longer text.
   void require_beginnings() {
     std::vector<ValueId> values;
     for (const LengthOperand& one : sites_.lengths) {

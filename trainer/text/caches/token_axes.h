@@ -9,13 +9,13 @@
 
 namespace ondine::text {
 
-// Of a value that tokens decide, in a graph that reads one text.
+// Axes of a value that tokens decide, in a graph that reads one text.
 struct TokenAxes {
   std::size_t token = 0;           // each place follows from the token of that place
   std::optional<std::size_t> key;  // in scores of attention: the token that is seen
-  // Of scores: whether those of later tokens are minus infinity, or far below all others.
+  // Whether the scores of later tokens are minus infinity, or far below all others.
   bool is_masked = false;
-  // Of weights: whether those of later tokens are 0.
+  // Whether the weights of later tokens are 0.
   bool is_causal = false;
 };
 

@@ -12,7 +12,8 @@ using namespace graph;  // NOLINT
 
 namespace {
 
-// What is added to scores of hidden tokens is below it, and nothing else near it.
+// Bounds on values that are added to scores: masks of hidden tokens add at most `hidden`; any other
+// addend of masked scores is at most `visible`, so that it does not undo the mask.
 constexpr double hidden = -1e8;
 constexpr double visible = 1e6;
 
@@ -33,7 +34,8 @@ bool is_so_later(const Tensor& table, See&& see) {
 
 }  // namespace
 
-// Of a value that has both axes of the result, its last two.
+// Whether see() holds for all later tokens of a value that has both axes of the result, as its last
+// two.
 bool NodeTokens::all_later(ValueId id, const TokenAxes& result, bool (*see)(double)) const {
   const auto axes = view_.varying(id);
   if (!view_.is_length(id) || !axes || axes->size() != 2) return false;

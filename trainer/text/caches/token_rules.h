@@ -10,7 +10,8 @@
 
 namespace ondine::text {
 
-// What is known of the values of a graph: tokens decide one, or the length alone, or nothing.
+// Knowledge of the values of a graph: tokens decide a value, or the length alone, or nothing is
+// known.
 class TokenView {
  public:
   // The graph, and the same typed for texts of two lengths.

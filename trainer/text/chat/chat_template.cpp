@@ -27,7 +27,7 @@ std::string jinja_text(const std::string& text) {
   return result + "'";
 }
 
-// Of a list of templates with names the one that is called "default".
+// Template of the config; of a list of templates with names, the one called "default".
 const std::string& template_in(const JsonValue& config) {
   const JsonValue* found = config.find("chat_template");
   if (found != nullptr && found->kind == JsonValue::Kind::list) {

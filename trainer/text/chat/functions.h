@@ -10,7 +10,7 @@
 
 namespace ondine::text::chat {
 
-// What may be made while a template is rendered: Error(limit) beyond it.
+// Steps and bytes that rendering a template may take: Error(limit) beyond them.
 class RenderBudget {
  public:
   void step();

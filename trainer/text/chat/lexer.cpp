@@ -81,7 +81,7 @@ class Splitter {
     if (!piece.text.empty()) pieces_.push_back(std::move(piece));
   }
 
-  // What a tag takes of the text before it.
+  // Removes the space that a tag takes off the text before it.
   void trim_before(std::string& text, std::size_t tag, bool has_line_start) const {
     const char sign = tag + 2 < text_.size() ? text_[tag + 2] : '\0';
     if (sign == '-') return strip_end(text, space);

@@ -51,7 +51,7 @@ Value sum(const Value& left, const Value& right, int line, RenderBudget& budget)
   return Value::of(std::move(items));
 }
 
-// Of small integers, as indices are.
+// Arithmetic of small integers, such as indices.
 Value calculate(const std::string& sign, const Value& left, const Value& right, int line) {
   constexpr std::int64_t most = std::int64_t{1} << 31;
   if (!left.is(Kind::integer) || !right.is(Kind::integer)) reject(sign, left, right, line);

@@ -1,4 +1,4 @@
-// What a chat template says, as a tree.
+// Syntax tree of a chat template.
 #pragma once
 
 #include <memory>

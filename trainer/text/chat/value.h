@@ -53,7 +53,7 @@ struct Value {
   bool is_number() const noexcept;  // Booleans are, as in Python
   double as_number() const noexcept;
   bool is_true() const noexcept;
-  // Of a map or a namespace; nullptr where there is none.
+  // Member of a map or a namespace; nullptr if there is none.
   const Value* find(std::string_view name) const noexcept;
   void set(const std::string& name, Value value);  // of a namespace
   const char* type_name() const noexcept;

@@ -157,7 +157,7 @@ std::vector<double> CachedScores::step_in_room(std::span<const std::int64_t> tok
   return outcome.scores;
 }
 
-// Of presents, the last place of which has the new token.
+// Keeps the last place of the presents, which has the new token.
 void CachedScores::keep_new(const std::vector<Tensor>& presents) {
   for (std::size_t i = 0; i < caches_.size(); ++i) {
     const std::size_t axis = call_->ports().caches[i].axis;

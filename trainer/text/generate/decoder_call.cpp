@@ -14,7 +14,7 @@
 namespace ondine::text {
 namespace {
 
-// Of models that say no length.
+// Context of models that give no length.
 constexpr std::int64_t default_context = 1024;
 
 // [N, count] of the same `values` for each sample.
@@ -143,7 +143,7 @@ std::vector<double> DecoderCall::scores(const Results& results, const Step& step
   if (metrics::are_probabilities(result, classes)) {
     for (double& score : result) score = std::log(score);
   }
-  // What is no id cannot be drawn.
+  // Scores of numbers that are no ids are dropped, so that they cannot be drawn.
   result.resize(std::min(classes, static_cast<std::size_t>(encoding_.size())));
   return result;
 }

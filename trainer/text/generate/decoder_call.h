@@ -39,7 +39,7 @@ class DecoderCall {
 
   // Runs the step with one value for each cache. The results are scores and what the caches become.
   Results run(const Step& step, std::span<const Value> caches) const;
-  // Of the token after the last one of the step, one for each id.
+  // Scores of the token after the last one of the step, one for each id.
   std::vector<double> scores(const Results& results, const Step& step) const;
 
   // Memory that counts against the model's limits.

@@ -91,7 +91,8 @@ struct Generator::Impl {
     made.model.reset();
   }
 
-  // Of a few tokens, read at once and in two steps.
+  // Whether the scores after a few tokens agree, read at once without caches and in two steps with
+  // them.
   bool agrees() const {
     std::vector<std::int64_t> tokens;
     for (std::int64_t i = 0; i < std::min<std::int64_t>(12, made.longest); ++i) {

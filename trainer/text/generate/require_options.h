@@ -1,4 +1,4 @@
-// What options of generation must be.
+// Requirements on the options of generation.
 #pragma once
 
 #include <ondine/generate.h>

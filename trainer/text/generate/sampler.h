@@ -17,8 +17,8 @@ class Sampler {
   // Choice number `step` among the tokens, whose scores are by id. Error(not_finite) for a score
   // that is NaN or infinite, or where all are minus infinity.
   std::int64_t choose(std::vector<double> scores, std::uint64_t step) const;
-  // What choose() draws by at a temperature above 0: the probabilities times a factor, 0 of tokens
-  // that are left out.
+  // Weights that choose() draws by at a temperature above 0: the probabilities times a factor, 0
+  // for tokens that are left out.
   std::vector<double> weights(std::vector<double> scores) const;
 
  private:

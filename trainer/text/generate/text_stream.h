@@ -18,7 +18,7 @@ class TextStream {
 
   // The whole characters that this token completes; the bytes of one that it begins wait.
   std::string add(std::int64_t token);
-  // What waits.
+  // Text of the bytes that wait.
   std::string finish();
 
  private:

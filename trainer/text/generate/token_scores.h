@@ -12,19 +12,20 @@
 
 namespace ondine::text {
 
-// Of one text that grows.
+// Scores of the next token of one text that grows.
 class TokenScores {
  public:
   virtual ~TokenScores() = default;
-  // Of what follows `tokens`, which begin with those of the call before and have at least one more.
+  // Scores of the token after `tokens`, which begin with those of the call before and have at least
+  // one more.
   virtual std::vector<double> next(std::span<const std::int64_t> tokens) = 0;
   virtual GenerateCache cache() const noexcept { return GenerateCache::none; }
 };
 
 // `call` must outlive it.
 std::unique_ptr<TokenScores> make_token_scores(const DecoderCall& call);
-// The same with `cached`, the model with caches that were made for it, for texts of up to `longest`
-// tokens.
+// Scores computed by `cached`, the model with caches that was made for `call`, for texts of up to
+// `longest` tokens.
 std::unique_ptr<TokenScores> make_token_scores(const DecoderCall& call, const DecoderCall& cached,
                                                std::int64_t longest);
 

@@ -58,7 +58,7 @@ class BestPath {
     std::int32_t id = 0;
     Score score = 0;
 
-    // Of equal scores the segment that begins first stays.
+    // Takes a segment with a larger score; among equal scores the one that begins first stays.
     void improve(std::size_t from, std::int32_t piece, Score sum) {
       if (begin == none || sum > score) *this = {from, piece, sum};
     }

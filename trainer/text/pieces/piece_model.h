@@ -1,4 +1,4 @@
-// What a SentencePiece model file says.
+// Content of a SentencePiece model file.
 #pragma once
 
 #include <array>

@@ -32,7 +32,7 @@ PieceTrie::PieceTrie(std::vector<Entry> entries) {
   }
   nodes_.emplace_back();
   labels_.push_back(0);
-  // Of nodes in their order; children are appended as their parent is visited.
+  // Ranges of nodes in their order; children are appended as their parent is visited.
   std::deque<Range> ranges{{0, entries.size(), 0}};
   for (std::size_t node = 0; !ranges.empty(); ++node) {
     Range range = ranges.front();

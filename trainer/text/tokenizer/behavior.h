@@ -1,4 +1,4 @@
-// What becomes of the matches of a pattern that cuts a text.
+// Treatment of the matches of a pattern that cuts a text.
 #pragma once
 
 #include <string_view>

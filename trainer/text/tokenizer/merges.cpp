@@ -62,7 +62,7 @@ Merges::Merges(const JsonView& json, const Vocabulary& vocabulary, std::size_t p
     pair.merge.rank = static_cast<std::uint32_t>(pairs.size());
     pairs.push_back(pair);
   });
-  // Of equal pairs the last one counts.
+  // Sorts equal pairs by rank: the last one counts.
   const auto before = [](const Pair& a, const Pair& b) {
     if (a.left != b.left) return a.left < b.left;
     if (a.merge.right != b.merge.right) return a.merge.right < b.merge.right;

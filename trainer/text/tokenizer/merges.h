@@ -16,8 +16,9 @@ struct Merge {
 
 class Merges {
  public:
-  // Of a list of "left right" or [left, right]. The merged token is the text of both, of which the
-  // right one loses the bytes of `prefix`. Error(corrupt) naming one that the vocabulary lacks.
+  // Reads a list of "left right" or [left, right]. The merged token is the text of both, without
+  // the first `prefix` bytes of the right one. Error(corrupt) naming a token that the vocabulary
+  // lacks.
   Merges(const JsonView& json, const Vocabulary& vocabulary, std::size_t prefix);
 
   // nullptr where the pair is not merged.

@@ -1,4 +1,4 @@
-// What cuts words into tokens: the model of a tokenizer.json.
+// Model of a tokenizer.json, which cuts words into tokens.
 #pragma once
 
 #include <cstdint>

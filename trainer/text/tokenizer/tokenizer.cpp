@@ -48,7 +48,7 @@ class Tokenizer::Lease {
   Workspace& operator*() const { return *workspace_; }
 
  private:
-  // What a longer text took is given back.
+  // Workspaces of longer texts are freed, not kept.
   static constexpr std::size_t most_kept_bytes = std::size_t{1} << 20;
 
   const Tokenizer* tokenizer_;

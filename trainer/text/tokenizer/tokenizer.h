@@ -47,7 +47,7 @@ class Tokenizer final : public TokenCoder {
   std::optional<PairTemplate> pair_template() const override { return frame_.pair; }
 
  private:
-  // What one call at a time works with, kept for the next ones.
+  // Memory that one call at a time works with, kept for the next ones.
   struct Workspace {
     std::unique_ptr<Model::Scratch> scratch;
     WordCache cache;

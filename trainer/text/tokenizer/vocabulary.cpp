@@ -48,7 +48,7 @@ void Vocabulary::make_trie() {
   }
   sort_checked(std::ssize(entries), std::less<>(),
                [&](const auto& before) { std::sort(entries.begin(), entries.end(), before); });
-  // Of equal texts the one with the largest id is the last.
+  // Entries without repeats: of equal texts the one with the largest id stays.
   std::vector<PieceTrie::Entry> last;
   for (const PieceTrie::Entry& entry : entries) {
     if (!last.empty() && last.back().first == entry.first) last.pop_back();

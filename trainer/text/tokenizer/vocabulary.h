@@ -19,7 +19,7 @@ inline constexpr std::size_t most_token_bytes = 4096;
 
 class Vocabulary {
  public:
-  // Of an object of tokens and their ids. Error(corrupt) for two tokens with one id or text,
+  // Reads an object of tokens and their ids. Error(corrupt) for two tokens with one id or text,
   // Error(limit) for an id from 2^21 on and a token above 4096 bytes.
   explicit Vocabulary(const JsonView& json);
   // Ids are positions; of equal texts the last one is found.
@@ -29,7 +29,7 @@ class Vocabulary {
 
   Id find(std::string_view token) const { return token.empty() ? no_id : trie_->find(token); }
   const PieceTrie& trie() const { return *trie_; }
-  // By id; empty where none has it.
+  // Tokens by id; empty for an id that no token has.
   const std::vector<std::string>& tokens() const noexcept { return tokens_; }
   std::size_t count() const noexcept { return count_; }
   // The ids of tokens such as "<0x0A>" for each byte, which may be none.

@@ -14,7 +14,7 @@ namespace ondine::text::tokenizer {
 // place with others, however a text is made, takes at most a few looks.
 class WordCache {
  public:
-  // Of a word that put() was called for, unless it was forgotten.
+  // Ids of a word that put() was called for, unless it was forgotten.
   std::optional<std::span<const std::int64_t>> find(std::string_view word) const;
   void put(std::string_view word, std::span<const std::int64_t> ids);
 
