@@ -33,8 +33,8 @@ class RowReader {
 
   explicit RowReader(Options options);
 
-  // Row `row` of the output, whose first axis counts rows. Of a text, `length` are its ids without
-  // padding; 0: all.
+  // Answer for row `row` of the output, whose first axis counts rows. `length`: ids of a text
+  // without its padding; 0: all.
   RowAnswer read(const Tensor& output, std::uint64_t row, std::int64_t length = 0);
   // Assumption that the answers rest on; empty when nothing was assumed.
   const std::string& note() const noexcept { return note_; }

@@ -136,8 +136,8 @@ struct ONDINE_HIDDEN Dataset::Part {
   OpenedAs opened;
   data::Reading reading;
 
-  // Rows of most of the data: of the number of rows whose columns have the most elements together.
-  // A column with another one can be fed, but is no part of a selection.
+  // Number of rows of most of the data: the one whose columns have the most elements together. A
+  // column with another number of rows can be fed, but is no part of a selection.
   std::uint64_t stored_rows() const;
   std::uint64_t size() const { return rows ? rows->size() : stored_rows(); }
   // The stored row that is row number `row` of the selection.

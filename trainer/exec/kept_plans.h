@@ -67,7 +67,7 @@ class KeptPlans {
   bool drop_others(const KeptPlan& plan);
   void forget(const void* owner);
 
-  // An idle executor of the plan, or null. What is taken or was added is given back.
+  // An idle executor of the plan, or null. Callers give back executors that they took or made.
   std::unique_ptr<Executor> take_idle(KeptPlan& plan);
   void give_back(KeptPlan& plan, std::unique_ptr<Executor> executor) noexcept;
 

@@ -15,8 +15,8 @@ class MemoryBudget;
 
 namespace ondine::trainer {
 
-// Thread-safe. What is kept is charged to the budget and bounded; a block that no call takes for
-// some calls goes back to the system.
+// Memory of outputs, kept for later calls. Thread-safe. Kept blocks are charged to the budget and
+// bounded; a block that no call takes for some calls goes back to the system.
 class OutputMemory : public std::enable_shared_from_this<OutputMemory> {
  public:
   explicit OutputMemory(std::shared_ptr<MemoryBudget> budget);
@@ -28,7 +28,7 @@ class OutputMemory : public std::enable_shared_from_this<OutputMemory> {
   Tensor copy(const Tensor& from);
   // A call begins.
   void begin_call() noexcept;
-  // Gives back what is kept; false where nothing was.
+  // Gives all kept blocks back; false if there were none.
   bool drop() noexcept;
 
  private:

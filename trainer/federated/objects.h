@@ -28,7 +28,7 @@ struct Object {
 // Error(corrupt) for bytes that are no object of that kind or whose hash is not the id.
 Object read_object(std::string_view content, std::string_view id, std::string_view kind);
 
-// Gives the content of an object by its id. What it returns stays until the message is read.
+// Gives the content of an object by its id. The content stays until the message is read.
 using FetchObject = std::function<const std::string&(const std::string& id)>;
 
 // The objects of a message that is made, by their ids.

@@ -9,8 +9,8 @@
 
 namespace ondine::tune {
 
-// `input`: of floating point numbers, what a network reads. Each computes means and deviations over
-// at most this many evenly spaced rows.
+// Number of evenly spaced rows over which each function below computes means and deviations, at
+// most. Their `input` takes floating point numbers, as a network reads them.
 inline constexpr std::uint64_t most_scaled_rows = 1000;
 
 // For images [N, C, H, W] or [N, H, W, C]: one of each channel. Bytes of pixels are first divided

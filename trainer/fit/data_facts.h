@@ -9,8 +9,8 @@
 
 namespace ondine::fit {
 
-// Writes what the training data say into the model's record. `inputs`: of the training algorithm,
-// among them the targets. Errors as require_recorded().
+// Writes facts of the training data into the model's record. `inputs`: inputs of the training
+// algorithm, among them the targets. Errors as require_recorded().
 void remember_data(Model& model, const Dataset& training, std::span<const PortInfo> inputs,
                    const ArrayMap& map, const std::vector<std::string>& targets);
 

@@ -19,8 +19,8 @@ void take_means(FitReport& report);
 
 // Whether early stopping watches validation, which training on all rows has not.
 bool watches_validation(const TrainerOptions& options);
-// Epochs for all rows: of the options or, where early stopping watches validation, the mean of the
-// folds' best ones, rounded.
+// Epochs for training on all rows: those of the options or, if early stopping watches validation,
+// the rounded mean of the folds' best epochs.
 std::uint64_t epochs_for_all(const TrainerOptions& options, std::span<const FoldReport> folds);
 // The options for training on all rows after the folds.
 TrainerOptions options_for_all(TrainerOptions options, std::span<const FoldReport> folds);

@@ -15,7 +15,7 @@ namespace ondine::fit {
 class MetricSums {
  public:
   explicit MetricSums(const std::vector<std::string>& names);
-  // weights: of the metrics that do not count rows, under their names.
+  // `weights`: weights of the metrics that do not count rows, under their names.
   void add(const Metrics& step, std::uint64_t rows, const Metrics& weights);
   void clear();
   // Writes the means into `to`; 0 where nothing counted.

@@ -11,8 +11,8 @@ namespace ondine::hugging_face {
 
 class Encoder {
  public:
-  // `prefix`: of its modules. Declares the inputs "input_ids", and unless `ids_only`
-  // "attention_mask" and, where there are types of tokens, "token_type_ids".
+  // `prefix`: prefix of the names of its modules. Declares the inputs "input_ids", and unless
+  // `ids_only` "attention_mask" and, where there are types of tokens, "token_type_ids".
   Encoder(Network& network, const EncoderTraits& traits, std::string prefix, bool ids_only);
 
   // The hidden states of all tokens, [batch, sequence, width].

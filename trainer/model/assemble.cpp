@@ -150,8 +150,8 @@ class Assembler {
     return graphs_.make({&part, 1}, variables, stage, use, findings_, *observe_);
   }
 
-  // In the order of the initializers: main graph first, then the algorithms. What several
-  // algorithms share belongs to the main graph, which need not read it.
+  // Collects variables in the order of the initializers: main graph first, then the algorithms. A
+  // variable that several algorithms share belongs to the main graph, which need not read it.
   void collect_variables() {
     std::unordered_set<std::string_view> updated;
     for (const auto& info : model_->training) {

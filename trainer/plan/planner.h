@@ -21,7 +21,7 @@ class Planner {
   // Once. Throws as make_plan does, but takes any number of bytes for the arena.
   Plan run();
 
-  // After run(). By node of the plan: its position in the graph that was planned.
+  // Position of each node of the plan in the graph that was planned. To be called after run().
   std::vector<std::size_t> take_former() { return std::move(former_); }
   KernelTable take_kernels() { return std::move(kernels_); }
 

@@ -1,4 +1,4 @@
-// All records of a run. What cannot be written ends the record, not the run.
+// All records of a run. A failure to write ends the record, not the run.
 #pragma once
 
 #include <chrono>

@@ -8,7 +8,8 @@
 
 namespace ondine::records {
 
-// With a headline and `caption`; empty without errors. names: of the classes.
+// HTML of the worst errors, with a headline and `caption`; empty without errors. `names`: names of
+// the classes.
 std::string worst_html(const std::vector<fit::WorstError>& worst,
                        const std::vector<std::string>& names, const std::string& caption);
 

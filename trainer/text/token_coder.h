@@ -35,9 +35,9 @@ class TokenCoder {
   virtual std::int64_t padding() const noexcept = 0;  // id of what fills short rows
   virtual const std::string& file() const noexcept = 0;
   virtual const char* name() const noexcept = 0;
-  // Tokens that end what a model says.
+  // Ids of tokens after which a model has no more to say.
   virtual std::span<const std::int64_t> ends() const noexcept = 0;
-  // Tokens that encode() puts before and after each text.
+  // Ids that encode() puts before and after each text.
   virtual std::span<const std::int64_t> beginning() const noexcept { return {}; }
   virtual std::span<const std::int64_t> ending() const noexcept { return {}; }
   // The token that says that a text is over; nothing where there is none.

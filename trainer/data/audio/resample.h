@@ -11,7 +11,7 @@ namespace ondine::data {
 std::int64_t samples_before(std::int64_t count, std::int64_t rate, std::int64_t to);
 
 // The first `count` samples at the rate `to`, or as many as there are, by band-limited
-// interpolation. The same rate: no change. Error(unsupported) for rates more than a factor of 256
+// interpolation. Equal rates change nothing. Error(unsupported) for rates more than a factor of 256
 // apart and in builds without libsamplerate.
 std::vector<float> resample(std::vector<float> samples, std::int64_t rate, std::int64_t to,
                             std::int64_t count);

@@ -21,7 +21,7 @@ struct PlaneLayout {
   std::size_t size() const { return static_cast<std::size_t>(channels) * area(); }
 };
 
-// [C, H, W] or [H, W, C] with 1 or 3 channels, or [H, W]: of the input, else of the column.
+// Layout of the input, else of the column: [C, H, W] or [H, W, C] with 1 or 3 channels, or [H, W].
 std::optional<PlaneLayout> plane_layout(const RowSource& source);
 
 // Elements of a floating point type, unsigned bytes or int16.

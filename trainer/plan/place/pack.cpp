@@ -38,8 +38,8 @@ struct GapSearch {
   std::size_t offset() const { return best_gap == no_gap ? free_from : best; }
 };
 
-// Blocks that are neighbours in the arena. What it knows of all of them lets most searches pass
-// it without a look at each.
+// Blocks that are neighbours in the arena. A summary of them lets most searches pass without a look
+// at each.
 class Chunk {
  public:
   explicit Chunk(std::vector<Block> blocks) : blocks_(std::move(blocks)) { summarize(); }

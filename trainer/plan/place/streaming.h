@@ -41,7 +41,7 @@ struct Streaming {
   std::uint64_t resident_bytes = 0;  // of the constants, at most at any time
 };
 
-// The constants of the plan that can be streamed. Those of less than 64 kB cannot.
+// The constants of the plan that can be streamed. Constants of less than 64 kB cannot.
 std::vector<StreamedConstant> find_streamed(
     const Plan& plan, std::span<const std::shared_ptr<const MappedFile>> files);
 

@@ -9,13 +9,13 @@
 
 namespace ondine::trainer {
 
-// Large float32 values that are alive but not read where most bytes are alive are rounded to
-// bfloat16 after their last use before that point, by a Cast, or where they are computed if all
-// that reads them before it rounds them, too. What reads them later reads the rounded elements
-// where it accepts them; a Cast widens them for the rest. What reads them before reads what was
-// computed. Gradients that an update reads stay as they are. `outside` marks values that are not in
-// the arena. The graph must be typed; it is ordered by this. Returns whether it changed values; it
-// does not where the build lacks conversions.
+// Rounds large float32 values to bfloat16 that are alive but not read at the point where most bytes
+// are alive. A Cast rounds them after their last use before that point; if all their readers before
+// it round them anyway, they are rounded where they are computed. Later readers read the rounded
+// elements if they accept them; a Cast widens the elements for the others. Earlier readers read the
+// elements that were computed. Gradients that an update reads stay as they are. `outside` marks
+// values that are not in the arena. The graph must be typed; this orders it. Returns whether values
+// changed; none do if the build lacks conversions.
 bool compact_values(graph::Graph& graph, std::span<const graph::ValueId> outside,
                     const BindOptions& options);
 

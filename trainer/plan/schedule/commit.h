@@ -27,8 +27,8 @@ bool cannot_fail(const graph::Node& node, const graph::Graph& graph);
 // the result of another, in place, is taken with it.
 //
 // With CommitScope::all: whether it may run after every node that can fail and every output that
-// is no target. Of updates only those are left out that have all their inputs before, if these are
-// larger than what it writes in place.
+// is no target. An update is left out only if all its inputs exist before and are larger than what
+// it writes in place.
 std::vector<bool> choose_commits(const graph::Graph& graph, const std::vector<bool>& targets,
                                  std::span<const InPlace> in_place,
                                  CommitScope scope = CommitScope::updates);

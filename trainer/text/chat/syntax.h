@@ -20,7 +20,7 @@ struct Expression {
     map,        // keys and values in turns
     attribute,  // parts[0].name
     item,       // parts[0][parts[1]]
-    slice,      // parts[0][parts[1]:parts[2]:parts[3]]; nullptr where nothing is said
+    slice,      // parts[0][parts[1]:parts[2]:parts[3]]; nullptr if left out
     call,       // parts[0](more parts)
     filter,     // parts[0] | name(more parts)
     test,       // parts[0] is name, or is not

@@ -12,8 +12,8 @@ namespace ondine::text {
 
 // Caches grow by a token with each step, so each step would need another plan. Where the model
 // takes a mask and positions, caches have room for tokens to come, which the mask hides, so that
-// the shapes stay. Spare places lie behind the tokens: of what a step returns only the new keys and
-// values are copied. A model with a sliding window counts them, so there they lie before the
+// the shapes stay. Spare places lie behind the tokens: only the new keys and values that a step
+// returns are copied. A model with a sliding window counts them, so there they lie before the
 // tokens, all of which then move with each step. Whether a model sees or counts spare places is
 // found each time when room is made: one step is taken with and without them and compared.
 //

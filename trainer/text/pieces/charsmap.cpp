@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t most_replacement_bytes = 1024;
 constexpr std::size_t most_key_bytes = 256;
 
-// Fields of a unit. That of a value has the highest bit set, so that it is no label.
+// Fields of a unit. The unit of a value has the highest bit set, so that no label matches it.
 bool has_value(std::uint32_t unit) { return (unit >> 8 & 1U) != 0; }
 std::uint32_t value_of(std::uint32_t unit) { return unit & 0x7fffffffU; }
 std::uint32_t label_of(std::uint32_t unit) { return unit & 0x800000ffU; }
