@@ -39,8 +39,8 @@ struct Examination {
   std::vector<Step> steps;  // in the order in which they run; refer to `def`
   NamedValues feeds;
   std::vector<double> losses;  // the sums of the targets
-  // Matrices a and b of LoRA adapters that have one of them all zeros, as adapters start: the other
-  // one has no gradient then.
+  // Matrices a and b of LoRA adapters of which one is all zeros, as adapters start: the other has
+  // no gradient then.
   std::set<std::string, std::less<>> resting;
 
   bool trains(std::string_view name) const;

@@ -208,7 +208,7 @@ Tensor Weights::take(const std::string& name, const Shape& shape, Form form) {
   const Shape kept = turns ? Shape{shape[1], shape[0]} : shape;
   const auto bytes = static_cast<std::size_t>(elements * sizeof(float));
   if (bytes > largest_at_once) {
-    // Names no source for the elements: the stored ones differ in type and order.
+    // The stored elements differ in type and order, so they are not named as `source` or `packed`.
     return Tensor::share(DType::float32, kept, std::make_shared<DeferredElements>(bytes, write));
   }
   Tensor tensor(DType::float32, kept);

@@ -25,7 +25,7 @@ class TokenScores {
 // `call` must outlive it.
 std::unique_ptr<TokenScores> make_token_scores(const DecoderCall& call);
 // Scores computed by `cached`, the model with caches that was made for `call`, for texts of up to
-// `longest` tokens.
+// `longest` tokens; `call` computes those of longer texts.
 std::unique_ptr<TokenScores> make_token_scores(const DecoderCall& call, const DecoderCall& cached,
                                                std::int64_t longest);
 
