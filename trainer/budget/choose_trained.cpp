@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <set>
 #include <span>
@@ -67,19 +68,18 @@ class Choice {
   TrainChoice choose() {
     TrainChoice best;
     best.all_bytes = bytes_of(names_of(candidates_));
-    std::uint64_t least = best.all_bytes;
     for (const std::size_t depth : depths()) {
-      const auto [names, bytes] = choose_above(depth);
-      least = std::min(least, bytes);
-      if (bytes > budget_->bytes) continue;
-      const double gain = gain_of(names);
-      if (!best.train.empty() && gain <= best.gain) continue;
-      best.train.assign(names.begin(), names.end());
-      best.gain = gain;
-      best.bytes = bytes;
+      for (const Taken& taken : choose_above(depth)) {
+        const double gain = gain_of(taken.names);
+        const bool fits = taken.bytes != 0 && taken.bytes <= budget_->bytes;
+        if (!fits || gain <= best.gain) continue;
+        best.train.assign(taken.names.begin(), taken.names.end());
+        best.gain = gain;
+        best.bytes = taken.bytes;
+      }
     }
     if (best.train.empty()) {
-      fail(ErrorCode::limit, "a step takes at least ", least, " bytes where a single parameter ",
+      fail(ErrorCode::limit, "a step takes at least ", least_, " bytes where a single parameter ",
            "trains, the budget of training (--train-budget) is ", budget_->bytes);
     }
     for (const Candidate& one : candidates_) {
@@ -92,6 +92,11 @@ class Choice {
 
  private:
   using Names = std::set<std::string>;
+  using Order = std::vector<const Candidate*>;
+  struct Taken {
+    Names names;
+    std::uint64_t bytes = 0;  // of a step that trains them; 0: not planned, nothing fits
+  };
 
   std::uint64_t rows_of_step(const std::vector<PortInfo>& inputs) const {
     for (const PortInfo& input : inputs) {
@@ -215,59 +220,77 @@ class Choice {
     options.train.assign(names.begin(), names.end());
     const Model model = ondine::prepare(*network_, options, load_);
     const PlanReport plan = model.plan_report({shapes_, 0});
-    return plan.arena_bytes + plan.state_bytes + plan.constant_bytes;
+    const std::uint64_t bytes = plan.arena_bytes + plan.state_bytes + plan.constant_bytes;
+    least_ = std::min(least_, bytes);
+    return bytes;
   }
 
-  // Names as many parameters from this depth on as fit, first those that gain most for their bytes;
-  // at least one. Also returns the bytes they need.
-  std::pair<Names, std::uint64_t> choose_above(std::size_t depth) {
-    std::vector<const Candidate*> order;
-    Names names;
+  bool is_of_new_head(const std::string& name) const {
+    return options_.head && (name.starts_with("head.weight") || name.starts_with("head.bias"));
+  }
+
+  // Sets of parameters that are read from this depth on: those with most gain for their bytes,
+  // those with most gain, and the smallest one, which may exceed the budget. All have a new head.
+  std::vector<Taken> choose_above(std::size_t depth) {
+    Names head;
+    Order order;
     for (const Candidate& one : candidates_) {
       if (is_of_new_head(one.name)) {
-        names.insert(one.name);
+        head.insert(one.name);
       } else if (one.depth >= depth) {
         order.push_back(&one);
       }
     }
-    const bool has_head = !names.empty();
-    if (!has_head) names.insert(order.front()->name);
-    std::uint64_t bytes = bytes_of(names);
-    if (bytes > budget_->bytes && !has_head) {
-      names = {(*std::ranges::min_element(order, {}, &Candidate::bytes))->name};
-      bytes = bytes_of(names);
-    }
-    if (bytes > budget_->bytes) return {names, bytes};
+    if (order.empty()) return {{head, bytes_of(head)}};
+    std::vector<Taken> taken{take_first(head, order)};
+    Order by_gain = order;
+    std::ranges::stable_sort(by_gain, std::greater(), &Candidate::gain);
+    taken.push_back({head, 0});
+    add_each(taken.back(), by_gain, 0);
+    Names smallest = head;
+    if (head.empty())
+      smallest.insert((*std::ranges::min_element(order, {}, &Candidate::bytes))->name);
+    taken.push_back({smallest, bytes_of(smallest)});
+    return taken;
+  }
+
+  // As many of the first parameters as fit, and some behind these.
+  Taken take_first(const Names& head, const Order& order) {
+    Taken taken{head, 0};
     std::size_t fits = 0;
     std::size_t exceeds = order.size() + 1;
     while (exceeds - fits > 1) {
       const std::size_t middle = fits + (exceeds - fits) / 2;
-      Names more = names;
+      Names more = head;
       for (std::size_t i = 0; i < middle; ++i) more.insert(order[i]->name);
       const std::uint64_t needed = bytes_of(more);
       if (needed > budget_->bytes) {
         exceeds = middle;
       } else {
         fits = middle;
-        bytes = needed;
+        taken = {std::move(more), needed};
       }
     }
-    for (std::size_t i = 0; i < fits; ++i) names.insert(order[i]->name);
-    for (std::size_t i = exceeds; i < std::min(order.size(), exceeds + most_tries); ++i) {
-      Names more = names;
+    add_each(taken, order, exceeds);
+    return taken;
+  }
+
+  // Tries some parameters from this one on, each of which stays if the budget has room for it.
+  void add_each(Taken& taken, const Order& order, std::size_t first) {
+    for (std::size_t i = first; i < std::min(order.size(), first + most_tries); ++i) {
+      Names more = taken.names;
       more.insert(order[i]->name);
       const std::uint64_t needed = bytes_of(more);
-      if (needed > budget_->bytes) continue;
-      names = std::move(more);
-      bytes = needed;
+      if (needed <= budget_->bytes) taken = {std::move(more), needed};
     }
-    return {names, bytes};
   }
 
   const Model* network_;
   PrepareOptions options_;
   const TrainBudget* budget_;
   LoadOptions load_;
+  std::uint64_t least_ =
+      std::numeric_limits<std::uint64_t>::max();  // of all steps that were planned
   std::vector<std::pair<std::string, Shape>> shapes_;
   std::vector<Candidate> candidates_;  // those first that give most for their bytes
 };

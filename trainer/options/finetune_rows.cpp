@@ -88,6 +88,12 @@ void add_preparation(Finetune& rows) {
       all,
       {"train", "freeze", "last-layers", "only-biases", "init", "no-training-mode", "untie", "tie"},
       prepare_of);
+  rows.take(budget_rows(), "train-budget", budget_of)
+      .excludes("only-biases")
+      .excludes("lora")
+      .excludes("ia3")
+      .excludes("prompt-tokens");
+  rows.take(budget_rows(), "budget-batches", budget_of);
   rows.take(all,
             {"lora", "lora-alpha", "lora-targets", "lora-dropout", "rslora", "dora", "lora-init"},
             prepare_of);

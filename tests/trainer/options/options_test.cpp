@@ -47,6 +47,9 @@ std::string refusal(OptionGroup group, const OptionValues& values,
       case OptionGroup::network:
         network_options(values, spelling);
         break;
+      case OptionGroup::budget:
+        train_budget(values, spelling);
+        break;
       case OptionGroup::finetune:
         finetune_options(values, spelling);
         break;
