@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <map>
 #include <set>
 #include <span>
@@ -79,7 +78,10 @@ class Choice {
       }
     }
     if (best.train.empty()) {
-      fail(ErrorCode::limit, "a step takes at least ", least_, " bytes where a single parameter ",
+      const auto least = std::ranges::min_element(
+          planned_, {}, &std::map<Names, std::uint64_t>::value_type::second);
+      fail(ErrorCode::limit, "a step takes at least ", least->second,
+           " bytes where a single parameter ",
            "trains, the budget of training (--train-budget) is ", budget_->bytes);
     }
     for (const Candidate& one : candidates_) {
@@ -215,13 +217,15 @@ class Choice {
   }
 
   std::uint64_t bytes_of(const Names& names) {
+    const auto known = planned_.find(names);
+    if (known != planned_.end()) return known->second;
     check_stop();
     PrepareOptions options = options_;
     options.train.assign(names.begin(), names.end());
     const Model model = ondine::prepare(*network_, options, load_);
     const PlanReport plan = model.plan_report({shapes_, 0});
     const std::uint64_t bytes = plan.arena_bytes + plan.state_bytes + plan.constant_bytes;
-    least_ = std::min(least_, bytes);
+    planned_.emplace(names, bytes);
     return bytes;
   }
 
@@ -289,8 +293,7 @@ class Choice {
   PrepareOptions options_;
   const TrainBudget* budget_;
   LoadOptions load_;
-  std::uint64_t least_ =
-      std::numeric_limits<std::uint64_t>::max();  // of all steps that were planned
+  std::map<Names, std::uint64_t> planned_;  // bytes of steps; depths share many sets
   std::vector<std::pair<std::string, Shape>> shapes_;
   std::vector<Candidate> candidates_;  // those first that give most for their bytes
 };

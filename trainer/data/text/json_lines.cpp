@@ -214,6 +214,18 @@ const JsonMember* find_member(std::span<const JsonMember> members, std::string_v
   return found == members.end() ? nullptr : &*found;
 }
 
+const std::string& require_text(std::span<const JsonMember> members, const std::string& name,
+                                std::uint64_t line) {
+  const JsonMember* text = find_member(members, name);
+  if (text == nullptr || text->kind != JsonMember::Kind::text) {
+    fail(ErrorCode::corrupt, "line ", line, " has no text ", quoted(name));
+  }
+  if (text->value.find('\0') != std::string::npos) {
+    fail(ErrorCode::corrupt, "line ", line, ": a character U+0000 is no text");
+  }
+  return text->value;
+}
+
 void parse_json_lines(
     std::string_view text, std::span<const std::string> keys,
     const std::function<void(const std::vector<JsonMember>&, std::uint64_t)>& take) {

@@ -21,6 +21,10 @@ struct JsonMember {
 
 // nullptr where there is none of that key.
 const JsonMember* find_member(std::span<const JsonMember> members, std::string_view key);
+// The text of that member. Error(corrupt) that names the line if there is none, if it is no text,
+// or if it has a character U+0000.
+const std::string& require_text(std::span<const JsonMember> members, const std::string& name,
+                                std::uint64_t line);
 
 // Calls `take` with those members of each line that have one of the keys, and its number (from 1).
 // Lines end with LF, CR LF or CR; empty lines are skipped. NaN, Infinity and -Infinity are values,

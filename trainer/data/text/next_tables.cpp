@@ -65,18 +65,6 @@ std::optional<NextTokenRows> rows_of(std::span<const JsonMember> members, const 
        "(--text-column, --prompt-column, --messages-column)");
 }
 
-const std::string& require_text(std::span<const JsonMember> members, const std::string& name,
-                                std::uint64_t line) {
-  const JsonMember* text = find_member(members, name);
-  if (text == nullptr || text->kind != JsonMember::Kind::text) {
-    fail(ErrorCode::corrupt, "line ", line, " has no text ", quoted(name));
-  }
-  if (text->value.find('\0') != std::string::npos) {
-    fail(ErrorCode::corrupt, "line ", line, ": a character U+0000 is no text");
-  }
-  return text->value;
-}
-
 struct NextTable {
   explicit NextTable(const TextEncoding& encoding) : rows(encoding) {}
 

@@ -111,18 +111,6 @@ class TextTableReader {
     if (!names.pair.empty() && !table_->pairs) table_->pairs.emplace(options_->text.encoding);
   }
 
-  static const std::string& require_text(const std::vector<JsonMember>& members,
-                                         const std::string& name, std::uint64_t line) {
-    const JsonMember* text = find_member(members, name);
-    if (text == nullptr || text->kind != JsonMember::Kind::text) {
-      fail(ErrorCode::corrupt, "line ", line, " has no text ", quoted(name));
-    }
-    if (text->value.find('\0') != std::string::npos) {
-      fail(ErrorCode::corrupt, "line ", line, ": a character U+0000 is no text");
-    }
-    return text->value;
-  }
-
   void add_texts(const std::string& text, const std::string* pair) {
     if (pair == nullptr) return table_->texts.add(text);
     table_->pairs->add(text, *pair);

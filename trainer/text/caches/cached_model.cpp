@@ -4,6 +4,7 @@
 #include <new>
 
 #include "core/message.h"
+#include "graph/contract/opsets.h"
 #include "trainer/model/assemble.h"
 #include "trainer/model/model_impl.h"
 #include "trainer/text/caches/add_caches.h"
@@ -22,10 +23,7 @@ constexpr std::int64_t oldest_opset = 13;
 
 void require_opsets(const ModelDef& def) {
   const auto version_of = [](const std::vector<OpsetImport>& imports) {
-    for (const OpsetImport& one : imports) {
-      if (one.domain.empty() || one.domain == "ai.onnx") return one.version;
-    }
-    return std::int64_t{0};
+    return Opsets(imports).version("").value_or(0);
   };
   const std::int64_t version = version_of(def.opsets);
   if (version < oldest_opset) {
