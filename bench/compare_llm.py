@@ -10,25 +10,20 @@ step must agree; then blocks of steps of both programs run in turns.
 """
 
 import argparse
-import pathlib
 import subprocess
 import sys
-import tempfile
 
 import language_models
 import peer_table
 from language_models import ALPHA, RANK, RATE, WORKLOADS
-from ondine_process import build_programs
 from peer_process import TOLERANCE, serve
 
-HERE = pathlib.Path(__file__).resolve().parent
 CHECKED = 1
 TOLERANCE["bf16"] = 0.01
 
 
 def write(name, folder, build):
-    """NAME.onnx, which trains adapters, and its arrays. Runs in a process of its own: the memory of
-    a process counts for those that it starts."""
+    """NAME.onnx, which trains adapters, and its arrays."""
     import numpy
     import torch
     workload = WORKLOADS[name]
@@ -88,37 +83,21 @@ def main():
     peer_table.add_arguments(parser)
     parser.set_defaults(precision="bf16", threads=2, blocks=5)
     parser.add_argument("--workloads", help="G1,G5: these only")
-    parser.add_argument("--write", help=argparse.SUPPRESS)
-    parser.add_argument("--serve", help=argparse.SUPPRESS)
+    peer_table.add_written_arguments(parser)
     options = parser.parse_args()
     if options.serve:
         return serve_torch(options)
     if options.write:
         return write(options.write, options.models, options.build)
-    names = options.workloads.split(",") if options.workloads else list(WORKLOADS)
-    for name in names:
-        if name not in WORKLOADS:
-            parser.error(f"there is no {name}; there are {', '.join(WORKLOADS)}")
-    if not options.no_build:
-        build_programs(options.build, ("bench_run", "ondine"))
-    rows = []
-    peer_table.print_header(["PyTorch, peft"])
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = options.models or pathlib.Path(temporary)
-        folder.mkdir(parents=True, exist_ok=True)
-        for name in names:
-            if not (folder / f"{name}.label.npy").exists():
-                subprocess.run([sys.executable, __file__, "--write", name, "--models", str(folder),
-                                "--build", str(options.build)], check=True)
-            other = peer_table.Other(
-                "PyTorch, peft", lambda name=name: [
-                    sys.executable, str(HERE / "compare_llm.py"), "--serve", name, "--threads",
-                    str(options.threads), "--precision", options.precision], "", CHECKED)
-            rows.append(peer_table.row_of(name, title_of(WORKLOADS[name]), [other], folder, options))
-            peer_table.print_row(rows[-1])
-            peer_table.write_json(rows, options)
-    peer_table.print_remarks(rows)
-    print_rates(rows)
+    names = peer_table.chosen(parser, options.workloads, WORKLOADS)
+
+    def others_of(name):
+        command = [sys.executable, __file__, "--serve", name, "--threads", str(options.threads),
+                   "--precision", options.precision]
+        return [peer_table.Other("PyTorch, peft", lambda: command, "", CHECKED)]
+
+    print_rates(peer_table.compare_written(
+        __file__, {name: title_of(WORKLOADS[name]) for name in names}, others_of, options))
     return None
 
 

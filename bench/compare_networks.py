@@ -10,17 +10,13 @@ compare_peers.py.
 """
 
 import argparse
-import pathlib
 import subprocess
 import sys
-import tempfile
 
 import peer_table
-from ondine_process import build_programs
 from outside_networks import NETWORKS
 from peer_process import TOLERANCE, serve
 
-HERE = pathlib.Path(__file__).resolve().parent
 # Batch normalization over few rows of random weights amplifies what is rounded, in both programs: the
 # loss of the first step is compared, and this is how much it may differ.
 CHECKED = 1
@@ -29,8 +25,7 @@ VARIANTS = {"plain": "PyTorch", "tuned": "PyTorch tuned", "compiled": "PyTorch c
 
 
 def write(name, folder, build):
-    """NAME.onnx, which trains, and its arrays. Runs in a process of its own: the memory of a process
-    counts for those that it starts."""
+    """NAME.onnx, which trains, and its arrays."""
     import numpy
     import torch
 
@@ -68,9 +63,8 @@ def serve_torch(options):
 
 def others_of(name, options):
     def command(variant):
-        return lambda: [sys.executable, str(HERE / "compare_networks.py"), "--serve", name,
-                        "--variant", variant, "--threads", str(options.threads), "--precision",
-                        options.precision]
+        return lambda: [sys.executable, __file__, "--serve", name, "--variant", variant, "--threads",
+                        str(options.threads), "--precision", options.precision]
 
     return [peer_table.Other(VARIANTS[variant], command(variant), "", CHECKED)
             for variant in options.variants]
@@ -83,33 +77,16 @@ def main():
     parser.add_argument("--networks", help="gpt,vit: these only")
     parser.add_argument("--variants", nargs="+", choices=list(VARIANTS), default=list(VARIANTS),
                         help="of PyTorch: these only")
-    parser.add_argument("--write", help=argparse.SUPPRESS)
-    parser.add_argument("--serve", help=argparse.SUPPRESS)
     parser.add_argument("--variant", help=argparse.SUPPRESS)
+    peer_table.add_written_arguments(parser)
     options = parser.parse_args()
     if options.serve:
         return serve_torch(options)
     if options.write:
         return write(options.write, options.models, options.build)
-    names = options.networks.split(",") if options.networks else list(NETWORKS)
-    for name in names:
-        if name not in NETWORKS:
-            parser.error(f"there is no {name}; there are {', '.join(NETWORKS)}")
-    if not options.no_build:
-        build_programs(options.build, ("bench_run", "ondine"))
-    rows = []
-    peer_table.print_header([VARIANTS[variant] for variant in options.variants])
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = options.models or pathlib.Path(temporary)
-        for name in names:
-            if not (folder / f"{name}.label.npy").exists():
-                subprocess.run([sys.executable, __file__, "--write", name, "--models", str(folder),
-                                "--build", str(options.build)], check=True)
-            rows.append(peer_table.row_of(name, NETWORKS[name][0],
-                                          others_of(name, options), folder, options))
-            peer_table.print_row(rows[-1])
-            peer_table.write_json(rows, options)
-    peer_table.print_remarks(rows)
+    names = peer_table.chosen(parser, options.networks, NETWORKS)
+    peer_table.compare_written(__file__, {name: NETWORKS[name][0] for name in names},
+                               lambda name: others_of(name, options), options)
     return None
 
 

@@ -1,12 +1,15 @@
 """Rows of Ondine against others, as compare_peers.py measures and prints them."""
 
+import argparse
 import collections
 import json
 import pathlib
 import statistics
+import subprocess
 import sys
+import tempfile
 
-from ondine_process import SOURCE, ondine_process
+from ondine_process import SOURCE, build_programs, ondine_process
 from peer_process import (CHECKED_STEPS, TOLERANCE, PeerError, Process, check_losses,
                           time_in_turns)
 
@@ -27,6 +30,21 @@ def add_arguments(parser):
     parser.add_argument("--build", type=pathlib.Path, default=SOURCE / "build")
     parser.add_argument("--no-build", action="store_true", help="programs are up to date")
     parser.add_argument("--models", type=pathlib.Path, help="keep the models in this folder")
+
+
+def add_written_arguments(parser):
+    """Of scripts that start themselves to write a network and to serve its peer."""
+    parser.add_argument("--write", help=argparse.SUPPRESS)
+    parser.add_argument("--serve", help=argparse.SUPPRESS)
+
+
+def chosen(parser, text, known):
+    """The names in "A,B", or all that are known."""
+    names = text.split(",") if text else list(known)
+    for name in names:
+        if name not in known:
+            parser.error(f"there is no {name}; there are {', '.join(known)}")
+    return names
 
 
 def compare(other, ours, first_steps, options):
@@ -114,3 +132,29 @@ def write_json(rows, options):
     """Called after every row, since a whole run takes long."""
     if options.json:
         options.json.write_text(json.dumps(rows, indent=1) + "\n")
+
+
+def compare_written(script, titles, others_of, options):
+    """A row for each of titles {name: title}, printed as it is measured.
+
+    `script --write NAME` exports a network in a process of its own: the memory of a process counts
+    for those that it starts.
+    """
+    if not options.no_build:
+        build_programs(options.build, ("bench_run", "ondine"))
+    rows = []
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = options.models or pathlib.Path(temporary)
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, title in titles.items():
+            if not (folder / f"{name}.label.npy").exists():
+                subprocess.run([sys.executable, script, "--write", name, "--models", str(folder),
+                                "--build", str(options.build)], check=True)
+            others = others_of(name)
+            if not rows:
+                print_header([other.title for other in others])
+            rows.append(row_of(name, title, others, folder, options))
+            print_row(rows[-1])
+            write_json(rows, options)
+    print_remarks(rows)
+    return rows

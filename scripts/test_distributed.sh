@@ -1,7 +1,7 @@
 #!/bin/sh
 # The long tests of several processes and machines: test_distributed.sh [BUILD_DIR]
 # 1, 2 and 4 ranks under each MPI that is installed, times of steps, over a link of 1 Gbit/s too, and
-# a federation of a hundred nodes beside one in PyTorch. What is not installed is left out.
+# a federation of a hundred nodes beside one in PyTorch. What is not installed is left out, and said so.
 set -eu
 source=$(cd "$(dirname "$0")/.." && pwd)
 build=${1:-$source/build}
@@ -35,12 +35,22 @@ for mpi in $(mpis "$build"); do
   time_of "$mpi, 2 ranks, --fast-reduce" run_ranks "$mpi" 2 "$build/bin/ondine" "$@" --fast-reduce
 done
 
-# The same of larger networks, and over a link of 1 Gbit/s, where bench_models is built.
-if [ -x "$build/bin/bench_models" ] && python3 -c 'import numpy' 2>/dev/null; then
-  python3 "$source/bench/cluster/two_ranks.py" "$build" "$build/two_ranks"
-fi
+# COMMAND..., whose exit code 77 says that something is not installed.
+or_skip() {
+  status=0
+  "$@" || status=$?
+  [ "$status" -ne 77 ] || { echo "skipped: $*" >&2; status=0; }
+  [ "$status" -eq 0 ] || exit "$status"
+}
 
-# The hundred nodes; skipped where Flower or PyTorch cannot be installed.
-status=0
-"$source/bench/federation/run.sh" "$build" "$build/federation_bench" || status=$?
-[ "$status" -eq 0 ] || [ "$status" -eq 77 ] || exit "$status"
+# The same of larger networks, and over a link of 1 Gbit/s.
+two_ranks() {
+  [ -x "$build/bin/bench_models" ] || { echo "bench_models is not built" >&2; return 77; }
+  "$source/scripts/python_packages.sh" "$build/two_ranks_python" numpy || return
+  "$build/two_ranks_python/bin/python3" "$source/bench/cluster/two_ranks.py" "$build" \
+    "$build/two_ranks"
+}
+or_skip two_ranks
+
+# The hundred nodes.
+or_skip "$source/bench/federation/run.sh" "$build" "$build/federation_bench"

@@ -8,22 +8,16 @@ Ranks are processes in namespaces of this machine, whose packets delayed_network
 line for each network and number of ranks: the lower quartile of the steps, and what the model says,
 whose two constants for each number of ranks come from the first two networks.
 """
-import os
-import pathlib
-import re
 import statistics
-import subprocess
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from delayed_network import DelayedNetwork  # noqa: E402
+from delayed_network import DelayedNetwork
+from ranks import epoch_seconds
 
 ROWS, BATCH, EPOCHS = 192, 64, 10  # three steps an epoch, whose time is printed
 PARAMETERS = 206922
 FAST = 1e10
 NETWORKS = ((0.0, FAST), (0.02, FAST), (0.005, FAST), (0.0, 5e6), (0.01, 10e6))
-# Ranks of one machine that talk over a network as those of several would.
-OVER_TCP = {"MPIR_CVAR_NOLOCAL": "1", "UCX_TLS": "tcp,self", "UCX_NET_DEVICES": "link0"}
 
 
 def step_seconds(build, work, ranks, latency, bandwidth):
@@ -32,28 +26,9 @@ def step_seconds(build, work, ranks, latency, bandwidth):
     train = [f"{build}/bin/ondine", "train", f"{work}/train.onnx", "--data", f"{work}/rows",
              "--epochs", str(EPOCHS), "--batch-size", str(BATCH), "--seed", "1", "--threads", "1",
              "--initialize", "--micro-shards", "4"]
-    command = ["mpirun.mpich"]
-    for number in range(ranks):
-        command += [":"] * (number > 0) + ["-n", "1", *network.inside(number), *train]
-    process = subprocess.Popen(command, env={**os.environ, **OVER_TCP}, stdout=subprocess.PIPE,
-                               stderr=subprocess.STDOUT, text=True)
-    seconds, carried = [], []
-    try:
-        for line in process.stdout:
-            found = re.search(r"epoch (\d+)/.* ([0-9.]+) s", line)
-            if found:
-                seconds.append(float(found[2]))
-                carried.append(network.carried)
-            if len(seconds) == EPOCHS:
-                break
-        assert len(seconds) == EPOCHS, "the ranks ended early"
-    finally:
-        process.terminate()
-        try:
-            process.wait(10)
-        except subprocess.TimeoutExpired:
-            process.kill()
-        network.close()
+    carried = []
+    seconds = epoch_seconds(network, ranks, train, EPOCHS,
+                            lambda: carried.append(network.carried))
     steps = ROWS // BATCH
     sent = (carried[-1] - carried[0]) / (EPOCHS - 1) / steps / ranks
     return statistics.quantiles(seconds[1:], n=4)[0] / steps, sent

@@ -14,13 +14,14 @@ processes at once), and that of the bytes of the gradients at the rate of the li
 """
 import os
 import pathlib
-import re
 import resource
 import subprocess
 import sys
 import time
 
 import numpy as np
+
+from ranks import EPOCH, epoch_seconds
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 WORKLOADS = {"W4": (8, 3_504_872), "W6": (8, 11_173_962), "W7": (8, 3_289_354)}  # batch, parameters
@@ -30,7 +31,6 @@ RATE = 1e9 / 8  # bytes a second
 ALONE = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
          "OMPI_MCA_btl_vader_single_copy_mechanism": "none", "OMPI_MCA_hwloc_base_binding_policy":
          "none"}
-OVER_TCP = {"MPIR_CVAR_NOLOCAL": "1", "UCX_TLS": "tcp,self", "UCX_NET_DEVICES": "link0"}
 
 
 def write_workload(build, work, name):
@@ -51,7 +51,7 @@ def train(build, work, name, *more):
 
 def seconds_of(text):
     """Of the epochs but the first."""
-    return [float(one) for one in re.findall(r"epoch \d+/\d+: .* ([0-9.]+) s", text)][1:]
+    return [float(one) for one in EPOCH.findall(text)][1:]
 
 
 def finished(process):
@@ -140,29 +140,7 @@ class Link:
 
 def over_link(command):
     """The fastest epoch of two ranks of MPICH that talk over the link."""
-    link = Link()
-    both = ["mpirun.mpich"]
-    for number in range(2):
-        both += [":"] * number + ["-n", "1", *link.inside(number), *command]
-    process = start(both, OVER_TCP)
-    seconds = []
-    try:
-        for line in process.stdout:
-            found = re.search(r"epoch \d+/\d+: .* ([0-9.]+) s", line)
-            if found:
-                seconds.append(float(found[1]))
-            if len(seconds) == EPOCHS:
-                break
-        if len(seconds) != EPOCHS:
-            sys.exit("the ranks over the link ended early: " + line)
-    finally:
-        process.terminate()
-        try:
-            process.wait(10)
-        except subprocess.TimeoutExpired:
-            process.kill()
-        link.close()
-    return min(seconds[1:]) / STEPS
+    return min(epoch_seconds(Link(), 2, command, EPOCHS)[1:]) / STEPS
 
 
 def compare_over_link(build, work, name):
