@@ -70,7 +70,7 @@ GradientCheck::GradientCheck(const std::filesystem::path& file, const GradcheckO
   guard_memory("derive the model", [&] {
     const Limits& limits = load_options.limits;
     graph::ModelDef def = load_model(file, limits);
-    trainer::link_operator_sets(def, load_options);
+    trainer::link_operator_sets(def, load_options, warnings_);
     auto derived = graph::derivative_model(def, options.algorithm);
     if (derived.outputs.empty()) {
       fail(ErrorCode::mismatch, "algorithm ", options.algorithm, " of ", quoted(file.string()),

@@ -50,6 +50,8 @@ class ONDINE_API GradientCheck {
   // Inputs to feed; their types are those of the widened model. Trained variables have defaults.
   std::vector<PortInfo> inputs() const;
   bool widened() const noexcept { return widened_; }
+  // Warnings about the documents of operator sets.
+  const std::vector<std::string>& warnings() const noexcept { return warnings_; }
   // One result for each variable, derived at the model's initializers.
   std::vector<GradcheckResult> run(const NamedValues& feeds) const;
 
@@ -70,6 +72,7 @@ class ONDINE_API GradientCheck {
 
   GradcheckOptions options_;
   bool widened_ = false;
+  std::vector<std::string> warnings_;
   std::unique_ptr<Model> model_;
   std::vector<Entry> entries_;
 };

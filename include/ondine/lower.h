@@ -34,6 +34,7 @@ struct LowerReport {
   std::vector<std::string> results;  // what train_step returns
   // State variables and the outputs that hold their next values.
   std::vector<std::pair<std::string, std::string>> next_state;
+  std::vector<std::string> warnings;  // about the documents of operator sets
 };
 
 // Writes one training step, or one initialization, as an inference model without training

@@ -48,14 +48,8 @@ std::uint64_t number_of(const Draw& draw, std::int64_t i) {
 
 template <auto Pair, class T>
 void draw_pairs(const Draw& draw, T* y, std::int64_t first, std::int64_t last) {
-  for (std::int64_t i = first; i < last;) {
-    const std::uint64_t number = number_of(draw, i);
-    const auto pair = Pair(draw.run.key, number / 2);
-    for (std::uint64_t k = number % 2; k < 2 && i < last; ++k, ++i) {
-      const double value = draw.shift + draw.scale * pair[k];
-      y[i] = store<T>(static_cast<compute_t<T>>(value));
-    }
-  }
+  store_pairs(y, first, last, number_of(draw, first), draw.shift, draw.scale,
+              [&](std::uint64_t i) { return Pair(draw.run.key, i); });
 }
 
 // Draws the same bits as draw_pairs<normal_pair>.

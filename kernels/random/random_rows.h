@@ -11,6 +11,7 @@
 #include "core/random/random_blocks.h"
 #include "graph/contract/kernel.h"
 #include "graph/contract/node_view.h"
+#include "kernels/common/element_conversion.h"
 
 namespace ondine::kernels {
 
@@ -51,6 +52,19 @@ void for_random_bits(const RandomRun& run, std::int64_t first, std::int64_t last
                   static_cast<std::size_t>((skipped + static_cast<std::uint64_t>(n) + 3) / 4),
                   bits);
     body(i, n, static_cast<const std::uint32_t*>(bits) + skipped);
+  }
+}
+
+// Stores shift + scale * z for elements [first, last) of y, whose numbers begin with that of
+// `first`. pair_at(i) gives numbers 2 i and 2 i + 1 as doubles z.
+template <class T, class PairAt>
+void store_pairs(T* y, std::int64_t first, std::int64_t last, std::uint64_t number, double shift,
+                 double scale, PairAt&& pair_at) {
+  for (std::int64_t i = first; i < last;) {
+    const auto pair = pair_at(number / 2);
+    for (std::uint64_t k = number % 2; k < 2 && i < last; ++k, ++i, ++number) {
+      y[i] = store<T>(static_cast<compute_t<T>>(shift + scale * pair[k]));
+    }
   }
 }
 

@@ -2,9 +2,9 @@
 // numbers come from a cryptographic generator (core/secure/secret_numbers.h) and differ in every
 // call and run. The noise of training with privacy becomes it when a model asks for that.
 #include "core/secure/secret_numbers.h"
-#include "kernels/common/element_conversion.h"
 #include "kernels/common/op.h"
 #include "kernels/elementwise/elementwise.h"
+#include "kernels/random/random_rows.h"
 
 namespace ondine::kernels::ops {
 namespace {
@@ -21,15 +21,9 @@ template <class T>
 void draw(KernelContext& call, std::int64_t n, double mean, double scale) {
   const SecretStream numbers = SecretScope::stream(call.random().stream);
   T* const y = call.out<T>(0);
-  // The grain is even, so that no pair is split.
   call.pool().for_chunks(n, elementwise_grain, [&](std::int64_t first, std::int64_t last) {
-    for (std::int64_t i = first; i < last; i += 2) {
-      const auto pair = numbers.normal_pair(static_cast<std::uint64_t>(i / 2));
-      for (std::int64_t k = 0; k < std::min<std::int64_t>(2, last - i); ++k) {
-        const double value = mean + scale * pair[static_cast<std::size_t>(k)];
-        y[i + k] = store<T>(static_cast<compute_t<T>>(value));
-      }
-    }
+    store_pairs(y, first, last, static_cast<std::uint64_t>(first), mean, scale,
+                [&](std::uint64_t i) { return numbers.normal_pair(i); });
   });
 }
 

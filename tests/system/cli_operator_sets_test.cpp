@@ -63,6 +63,26 @@ TEST_CASE("every command that loads a model takes operator sets") {
   CHECK(shop.succeed("infer m.onnx --input x=x.npy" + sets + sets).out == "y  float[1, 2]  4 -8\n");
 }
 
+TEST_CASE("commands that rewrite a model tell what its operator sets have wrong") {
+  const Workshop shop;
+  shop.write("m.onnx", model_text());
+  shop.write(
+      "set.onnx",
+      test::wire_set("org.example", 3,
+                     {test::wire_function("quadruple", "org.example", {"x"}, {"y"},
+                                          {test::wire_node("Sum", {"x", "x", "x", "x"}, {"y"})}),
+                      test::wire_function("no-name", "org.example", {"x"}, {"y"},
+                                          {test::wire_node("Neg", {"x"}, {"y"})})})
+          .text());
+  const std::string sets = " --operator-set set.onnx";
+  const auto warned =
+      Catch::Contains("'no-name' has a name that is no C identifier, in operator set 'set.onnx'");
+  CHECK_THAT(shop.succeed("prepare m.onnx -o train.onnx --loss mse --train w" + sets).err, warned);
+  CHECK_THAT(shop.succeed("differentiate m.onnx --of y --by x -o g.onnx" + sets).err, warned);
+  CHECK_THAT(shop.succeed("lower train.onnx -o step.onnx" + sets).err, warned);
+  CHECK_THAT(shop.succeed("gradcheck train.onnx" + sets).err, warned);
+}
+
 TEST_CASE("conformance cases take operator sets") {
   const Workshop shop;
   shop.write("set.onnx", test::sample_set().text());

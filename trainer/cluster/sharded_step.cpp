@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <unordered_map>
 
 #include "core/float_formats.h"
 #include "core/message.h"
@@ -62,6 +61,34 @@ const graph::Type& type_of(const trainer::Function& function, const std::string&
 
 }  // namespace
 
+// What stands in the numbers of one micro-shard so far.
+class ShardedStep::Arrivals {
+ public:
+  Arrivals(const ShardedStep& step, Progress* progress)
+      : step_(&step),
+        progress_(progress),
+        is_there_(step.places_.size()),
+        gradients_(progress == nullptr ? std::vector<std::size_t>() : step.gradient_places()) {}
+
+  void add(std::size_t place) {
+    if (progress_ == nullptr) return;
+    const auto found = std::lower_bound(gradients_.begin(), gradients_.end(), place);
+    if (found != gradients_.end() && *found == place) {
+      progress_->order.push_back(static_cast<std::size_t>(found - gradients_.begin()));
+    }
+    is_there_[place] = true;
+    while (next_ < gradients_.size() && is_there_[gradients_[next_]]) ++next_;
+    if (next_ > 0) progress_->computed(step_->gradient_ends_[next_ - 1]);
+  }
+
+ private:
+  const ShardedStep* step_;
+  Progress* progress_;
+  std::vector<bool> is_there_;
+  std::vector<std::size_t> gradients_;
+  std::size_t next_ = 0;  // the first gradient that is not there
+};
+
 ShardedStep::ShardedStep(Model& model, std::size_t algorithm, std::span<const std::string> rows,
                          std::span<const std::string> fetched, const graph::MeanWeights& weights,
                          bool synchronized)
@@ -72,7 +99,9 @@ ShardedStep::ShardedStep(Model& model, std::size_t algorithm, std::span<const st
     graph::CutStep cut = graph::cut_step(impl.def, algorithm, rows, fetched, weights);
     if (synchronized) graph::synchronize_statistics(cut.rows.model);
     rows_ = trainer::assemble_part(cut.rows, {}, impl.functions, impl.variables(), impl.options);
-    sort_values(cut.values);
+    std::stable_partition(cut.values.begin(), cut.values.end(), [](const graph::CutValue& value) {
+      return value.kind != graph::CutKind::gradient;
+    });
     for (const graph::CutValue& value : cut.values) place(value, type_of(rows_, value.name));
     counts_ = cut.counts;
     losses_ = cut.losses;
@@ -91,23 +120,28 @@ ShardedStep::ShardedStep(Model& model, std::size_t algorithm, std::span<const st
   });
 }
 
-// Gradients last, in the order of the graph; its nodes are about in that in which they run.
-void ShardedStep::sort_values(std::vector<graph::CutValue>& values) const {
-  const graph::Graph& graph = *rows_.graph;
-  std::unordered_map<graph::ValueId, std::size_t> producers;
-  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
-    for (const graph::ValueId id : graph.nodes[i].outputs) producers.emplace(id, i + 1);
+std::vector<std::size_t> ShardedStep::gradient_places() const {
+  std::vector<std::size_t> result;
+  for (std::size_t i = 0; i < places_.size(); ++i) {
+    const Place& place = places_[i];
+    const bool is_gradient = place.value.kind == graph::CutKind::gradient;
+    if (is_gradient && place.dtype != DType::float64) result.push_back(i);
   }
-  std::unordered_map<std::string, std::size_t> order;
-  for (const trainer::NamedOutput& output : rows_.outputs) {
-    const auto found = producers.find(output.value);
-    order[output.name] = found == producers.end() ? 1 : found->second;
+  return result;
+}
+
+void ShardedStep::reorder_gradients(std::span<const std::size_t> order) {
+  const std::vector<std::size_t> own = gradient_places();
+  const std::vector<Place> places = places_;
+  const std::vector<std::string> names = names_;
+  std::size_t floats = first_gradient_;
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    places_[own[i]] = places[own[order[i]]];
+    places_[own[i]].first = floats;
+    names_[own[i]] = names[own[order[i]]];
+    floats += static_cast<std::size_t>(places_[own[i]].shape.size());
+    gradient_ends_[i] = floats - first_gradient_;
   }
-  const auto rank = [&](const graph::CutValue& value) {
-    return value.kind == graph::CutKind::gradient ? order.at(value.name) : 0;
-  };
-  std::stable_sort(values.begin(), values.end(),
-                   [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
 }
 
 bool ShardedStep::counts_rows() const noexcept {
@@ -191,31 +225,21 @@ void ShardedStep::make_means(Numbers& sum) const {
 }
 
 void ShardedStep::compute(std::span<const NamedValue> feeds, const RowRange& rows, double weight,
-                          Numbers& to, const Computed* computed) const {
+                          Numbers& to, Progress* progress) const {
   guard_memory(what, [&] {
     auto& impl = ModelAccess::impl(*model_);
     const auto scope = impl.use(trainer::Use::read, what);
     const NamedValues read = read_by(rows_, impl.require_algorithm(algorithm_).step, feeds);
-    std::vector<bool> is_there(places_.size(), false);
-    std::size_t next = 0;  // the first place that is not there
-    const auto tell = [&](std::size_t result) {
-      is_there[result] = true;
-      while (next < places_.size() && is_there[next]) ++next;
-      const bool is_all = next == places_.size();
-      const std::size_t floats = is_all                                  ? floats_
-                                 : places_[next].dtype == DType::float64 ? 0
-                                                                         : places_[next].first;
-      if (floats > first_gradient_) (*computed)(floats - first_gradient_);
-    };
+    Arrivals arrivals(*this, progress);
     impl.run_rows(
         rows_, read, names_, numbers_, rows,
         [&](std::size_t result, const Tensor& value) {
           require_one_loss(names_[result], value);
           if (result >= places_.size()) return;
           take(places_[result], value, weight_of(result, weight, to), to);
-          if (computed != nullptr) tell(result);
+          arrivals.add(result);
         },
-        computed != nullptr);
+        progress != nullptr);
   });
 }
 

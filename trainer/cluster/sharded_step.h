@@ -28,20 +28,24 @@ class ShardedStep {
               bool synchronized = false);
 
   Numbers zeros() const;
-  // Gradients of at most 32 bits are the floats from here on, in about the order in which they are
-  // computed: one ends at each of these counts of them.
+  // Gradients of at most 32 bits are the floats from here on: one ends at each of these counts of
+  // them.
   std::size_t first_gradient() const noexcept { return first_gradient_; }
   const std::vector<std::size_t>& gradient_ends() const noexcept { return gradient_ends_; }
+  // Gradient order[i] becomes the i-th. Numbers that were computed before are in the old order.
+  void reorder_gradients(std::span<const std::size_t> order);
   // Whether means count by rows alone, so that a gradient has its weight before the step is over.
   bool counts_rows() const noexcept;
   // Computes the results of these rows, a micro-shard, from the feeds, those for the update
   // included. Each mean is multiplied by `weight`, or by the count that it is a mean over if that
   // is not rows. Error(not_finite) for a loss or a metric that is not finite, if the model asks for
-  // it (ModelAccess::require_finite). `computed`, if not null, is told how many of the gradients
-  // above stand in `to` so far.
-  using Computed = std::function<void(std::size_t)>;
+  // it (ModelAccess::require_finite).
+  struct Progress {
+    std::function<void(std::size_t)> computed;  // is told how many floats of gradients are in `to`
+    std::vector<std::size_t> order;             // the gradients so far, as they were computed
+  };
   void compute(std::span<const NamedValue> feeds, const RowRange& rows, double weight, Numbers& to,
-               const Computed* computed = nullptr) const;
+               Progress* progress = nullptr) const;
   // Makes means of the sum over all micro-shards.
   void make_means(Numbers& sum) const;
   // Error(not_finite) that names a gradient that is not finite, unless the update looks for such
@@ -62,7 +66,9 @@ class ShardedStep {
     bool is_weight(std::size_t own) const noexcept { return weight == own; }
   };
   static constexpr std::size_t by_rows = static_cast<std::size_t>(-1);
-  void sort_values(std::vector<graph::CutValue>& values) const;
+  class Arrivals;
+  // The places of the gradients above.
+  std::vector<std::size_t> gradient_places() const;
   void place(const graph::CutValue& value, const graph::Type& type);
   void set_types(graph::GraphDef& update) const;
   void require_one_loss(const std::string& name, const Tensor& value) const;

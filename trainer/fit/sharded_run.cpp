@@ -1,6 +1,7 @@
 #include "trainer/fit/sharded_run.h"
 
 #include <exception>
+#include <numeric>
 #include <utility>
 
 #include "trainer/cluster/batch_means.h"
@@ -25,6 +26,11 @@ ShardedRun::ShardedRun(Model& model, const Ranks& ranks, std::size_t algorithm,
     : ranks_(&ranks),
       step_(model, algorithm, rows, names_of(results), weights, ranks.synchronizes()),
       term_(step_.zeros()) {
+  set_buckets();
+}
+
+void ShardedRun::set_buckets() {
+  buckets_.clear();
   std::size_t begin = 0;
   for (const std::size_t end : step_.gradient_ends()) {
     if (end - begin < least_bucket && end != step_.gradient_ends().back()) continue;
@@ -52,11 +58,11 @@ bool ShardedRun::adds_early() const {
 
 void ShardedRun::compute_shard(std::uint64_t shard, std::uint64_t rows,
                                const std::function<Batch()>& next, cluster::Numbers& to,
-                               PartMeans* means, const cluster::ShardedStep::Computed* computed) {
+                               PartMeans* means, cluster::ShardedStep::Progress* progress) {
   const std::uint64_t own = ranks_->rows_of(shard, rows);
   if (own == 0) return to.set_zero();
   const double weight = static_cast<double>(own) / static_cast<double>(rows);
-  step_.compute(next(), {shard, shard * ranks_->micro_rows(), own, means}, weight, to, computed);
+  step_.compute(next(), {shard, shard * ranks_->micro_rows(), own, means}, weight, to, progress);
 }
 
 void ShardedRun::compute_shards(std::uint64_t rows, const std::function<Batch()>& next) {
@@ -73,10 +79,9 @@ void ShardedRun::compute_and_add(std::uint64_t rows, const std::function<Batch()
   cluster::BucketSum buckets(ranks_->communicator(), gradients_of(mean_), buckets_,
                              [&](std::span<float> values) { add_gradients(values); });
   try {
-    const cluster::ShardedStep::Computed computed = [&](std::size_t count) {
-      buckets.advance(count);
-    };
-    compute_shard(ranks_->first_shard(), rows, next, mean_, nullptr, &computed);
+    cluster::ShardedStep::Progress progress{[&](std::size_t count) { buckets.advance(count); }, {}};
+    compute_shard(ranks_->first_shard(), rows, next, mean_, nullptr, &progress);
+    if (!is_ordered_) order_ = std::move(progress.order);
   } catch (...) {
     buckets.give_up(std::current_exception());
   }
@@ -101,8 +106,22 @@ void ShardedRun::compute_at_once(std::uint64_t rows, const std::function<Batch()
   }
 }
 
+void ShardedRun::agree_on_order() {
+  const std::size_t count = step_.gradient_ends().size();
+  if (order_.size() != count) {  // this rank had no rows
+    order_.resize(count);
+    std::iota(order_.begin(), order_.end(), std::size_t{0});
+  }
+  ranks_->communicator().broadcast(std::as_writable_bytes(std::span(order_)), 0);
+}
+
 void ShardedRun::compute(std::uint64_t rows, const std::function<Batch()>& next) {
   const bool early = adds_early();
+  if (!is_ordered_ && !order_.empty()) {
+    step_.reorder_gradients(order_);
+    set_buckets();
+    is_ordered_ = true;
+  }
   ranks_->agree([&] {
     if (early) {
       compute_and_add(rows, next);
@@ -118,7 +137,11 @@ void ShardedRun::compute(std::uint64_t rows, const std::function<Batch()>& next)
   } else {
     cluster::add_quickly(ranks, std::span(mean_.floats).first(step_.first_gradient()));
     cluster::add_quickly(ranks, std::span(mean_.doubles));
-    if (!early) add_gradients(gradients_of(mean_));
+    if (!early) {
+      add_gradients(gradients_of(mean_));
+    } else if (!is_ordered_) {
+      agree_on_order();
+    }
   }
   step_.make_means(mean_);
 }

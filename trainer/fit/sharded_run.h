@@ -34,8 +34,11 @@ class ShardedRun {
   void compute_at_once(std::uint64_t rows, const std::function<Batch()>& next);
   void compute_shard(std::uint64_t shard, std::uint64_t rows, const std::function<Batch()>& next,
                      cluster::Numbers& to, PartMeans* means = nullptr,
-                     const cluster::ShardedStep::Computed* computed = nullptr);
+                     cluster::ShardedStep::Progress* progress = nullptr);
   bool adds_early() const;
+  void set_buckets();
+  // All ranks take the order in which rank 0 computed the gradients of its first micro-shard.
+  void agree_on_order();
   void add_gradients(std::span<float> gradients) const;
   std::span<float> gradients_of(cluster::Numbers& numbers) const;
 
@@ -45,6 +48,8 @@ class ShardedRun {
   cluster::Numbers mean_;
   cluster::TreeSum sum_;
   std::vector<std::size_t> buckets_;  // where they end among the gradients
+  std::vector<std::size_t> order_;    // of gradients as they were computed
+  bool is_ordered_ = false;
 };
 
 }  // namespace ondine::fit

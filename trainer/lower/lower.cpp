@@ -29,8 +29,10 @@ LowerReport write(const char* what, const std::filesystem::path& model,
         [&] {
           LowerReport report;
           graph::ModelDef def = load_model(model, load.limits);
-          trainer::link_operator_sets(def, load);
+          std::vector<std::string> warnings;
+          trainer::link_operator_sets(def, load, warnings);
           save_model(change(def, report), output, external_data_from);
+          report.warnings = std::move(warnings);
           return report;
         },
         [&] { return "model " + quoted(model.filename().string()); });

@@ -54,7 +54,8 @@ CheckedModel load(const LoadOptions& options, const Load& load_model) {
     return checked;
   }
   for (const Error& error : errors) findings.add(error);
-  findings.collect([&] { link_operator_sets(model, options); });
+  std::vector<std::string> warnings;  // what fails gives none
+  findings.collect([&] { link_operator_sets(model, options, warnings); });
   add_broken_rules(model, options.limits, left_out.names, findings);
   if (findings.count() == 1) throw errors[0];  // keeps its context
   findings.throw_if_any();

@@ -100,8 +100,8 @@ void trainer::link_operator_sets(graph::ModelDef& model, const LoadOptions& opti
   std::move(opened.begin(), opened.end(), std::back_inserter(files));
 }
 
-void trainer::link_operator_sets(graph::ModelDef& model, const LoadOptions& options) {
-  std::vector<std::string> warnings;
+void trainer::link_operator_sets(graph::ModelDef& model, const LoadOptions& options,
+                                 std::vector<std::string>& warnings) {
   Files files;
   link_operator_sets(model, options, warnings, files);
 }

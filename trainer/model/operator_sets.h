@@ -19,7 +19,8 @@ namespace ondine::trainer {
 void link_operator_sets(graph::ModelDef& model, const LoadOptions& options,
                         std::vector<std::string>& warnings,
                         std::vector<std::shared_ptr<const MappedFile>>& files);
-// Links likewise; warnings are dropped and files are not kept.
-void link_operator_sets(graph::ModelDef& model, const LoadOptions& options);
+// Links likewise; the files are not kept.
+void link_operator_sets(graph::ModelDef& model, const LoadOptions& options,
+                        std::vector<std::string>& warnings);
 
 }  // namespace ondine::trainer

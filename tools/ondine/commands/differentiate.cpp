@@ -45,6 +45,7 @@ int run_differentiate(const DifferentiateArguments& options) {
   if (options.opset) how.opset = static_cast<std::int64_t>(*options.opset);
   how.external_data_from = options.external;
   const LowerReport report = differentiate(options.model, options.output, how, options.load);
+  print_warnings(report.warnings);
   std::cout << options.output << ": " << report.nodes << " nodes of ai.onnx " << report.opset
             << '\n';
   for (const std::string& name : report.feeds) std::cout << "  input   " << printable(name) << '\n';

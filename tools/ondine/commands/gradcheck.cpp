@@ -28,6 +28,7 @@ const char* remark(const GradcheckResult& result) {
 
 int run_gradcheck(const GradcheckArguments& options) {
   const GradientCheck check(options.model, options.check, options.load);
+  print_warnings(check.warnings());
   const std::vector<PortInfo> inputs = check.inputs();
   const NamedValues feeds = synthetic_feeds(inputs, options.dim_size, options.check.seed + 1,
                                             parse_shapes(options.shapes, inputs));

@@ -27,6 +27,7 @@ int run_lower(const LowerArguments& options) {
   if (options.opset) how.opset = static_cast<std::int64_t>(*options.opset);
   how.external_data_from = options.external;
   const LowerReport report = lower(options.model, options.output, how, options.load);
+  print_warnings(report.warnings);
   std::cout << options.output << ": " << report.nodes << " nodes of ai.onnx " << report.opset
             << '\n';
   print_names("feeds  ", report.feeds);

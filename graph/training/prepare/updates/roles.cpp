@@ -80,10 +80,11 @@ void choose_decay(ParameterRoles& roles, const ModelDef& model, const Trained& t
     if (scale != 1) roles.decay.emplace(one->name, scale);
   }
   std::ostringstream note;
-  note << decay << " on " << trained.size() - exempt - grouped << " parameters";
+  const auto plain = trained.size() - exempt - grouped;
+  note << decay << " on " << plain << (plain == 1 ? " parameter" : " parameters");
   if (grouped != 0) note << ", times factors of their own on " << grouped;
   if (exempt != 0) {
-    note << ", none on " << exempt << " vectors";
+    note << ", none on " << exempt << (exempt == 1 ? " vector" : " vectors");
     roles.decay_reason = exemption.reason;
   }
   roles.decay_note = note.str();
