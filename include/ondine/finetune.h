@@ -19,6 +19,7 @@
 #include <ondine/model.h>
 #include <ondine/networks.h>
 #include <ondine/prepare.h>
+#include <ondine/table.h>
 #include <ondine/train_budget.h>
 #include <ondine/trainer.h>
 
@@ -86,6 +87,11 @@ struct FinetuneOptions {
   // Trains what choose_trained() chooses by the training rows, for steps of a batch: `rows` is 0.
   // Error(mismatch) for a network that has not learned, and with adapters.
   std::optional<TrainBudget> train_budget = {};
+
+  // Columns of a table, as PrepareOptions::table plans them from the training rows. Without a model
+  // what it leaves open is chosen: columns of text are categories, a missing number becomes the
+  // median, and numbers are standardized. Error(mismatch) for data that are no table.
+  TableOptions table = {};
 
   // Validation data, instead of a part of `data`.
   FinetuneData validation = {};

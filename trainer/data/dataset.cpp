@@ -62,6 +62,14 @@ std::shared_ptr<const Dataset::Part> no_part() { return std::make_shared<const D
 
 }  // namespace
 
+bool data::are_feature_tables(std::span<const std::filesystem::path> places,
+                              const DatasetOptions& options) {
+  if (!are_tables(places)) return false;
+  const std::vector<TableStart> starts = table_starts(places, options.limits);
+  return !are_file_lists(image_files, starts) && !are_file_lists(sound_files, starts) &&
+         !next_token_rows(places, options) && !are_text_tables(places, starts, options);
+}
+
 void data::add_note(Parts& parts, const std::string& note) {
   if (note.empty()) return;
   parts.train.notes.push_back(note);

@@ -10,6 +10,7 @@
 #include "trainer/data/column.h"
 #include "trainer/finetune/choices.h"
 #include "trainer/finetune/input_scaling.h"
+#include "trainer/finetune/table_columns.h"
 
 namespace ondine::tune {
 namespace {
@@ -25,6 +26,7 @@ class Adapter {
     prepare_ = options.prepare;
     prepare_.loss = options.loss.value_or(loss_for(target_->kind));
     if (target_->ignored && !prepare_.ignore_index) prepare_.ignore_index = target_->ignored;
+    if (opened.table) prepare_.table = opened.table;
     prepare_.row_weights = !opened.training.weights().empty();
     weigh_classes();
     const bool takes_index = prepare_.loss == Loss::softmax_cross_entropy;
@@ -246,6 +248,10 @@ class Adapter {
   void choose_scaling() {
     if (options_->preprocess) {
       prepare_.preprocess = *options_->preprocess;
+      return;
+    }
+    if (opened_->table) {
+      adapted_.scaling = describe(*opened_->table);
       return;
     }
     InputScaling found = choose_input_scaling(*opened_, adapted_.is_trained);

@@ -37,6 +37,7 @@ struct Facts {
   RowKind kind = RowKind::numbers;
   std::vector<std::int64_t> row;  // dims without the rows; -1: of any size
   bool are_files = false;         // images that are decoded
+  bool are_encoded = false;       // columns of a table that a plan makes numbers of
 };
 
 // Columns that `inputs` of a model take by their names are no targets. Error(mismatch) where it is

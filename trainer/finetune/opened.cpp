@@ -6,8 +6,11 @@
 #include <ondine/data_record.h>
 
 #include "core/message.h"
+#include "graph/training/preprocess/table.h"
+#include "trainer/data/column.h"
 #include "trainer/data/images/channels.h"
 #include "trainer/finetune/choices.h"
+#include "trainer/finetune/table_columns.h"
 #include "trainer/fit/folds.h"
 #include "trainer/networks/fresh.h"
 #include "trainer/networks/kinds.h"
@@ -47,6 +50,7 @@ class Opener {
     opened_.facts = look_at(data_, network_options(), inputs());
     split();
     add_notes(data_);
+    plan_columns();
     if (!opened_.has_model()) draw_network();
     return std::move(opened_);
   }
@@ -102,6 +106,9 @@ class Opener {
     reading_.use = DataUse::training;
     if (opened_.has_model()) {
       reading_ = merged(reading_, recorded_options(opened_.model()));
+    }
+    if (auto raw = raw_columns(*places, reading_, options_->table, !opened_.has_model())) {
+      reading_.raw = std::move(raw);
     }
     data_ = Dataset::open(*places, reading_);
     if (needs_other_reading()) data_ = Dataset::open(*places, reading_);
@@ -205,9 +212,29 @@ class Opener {
     for (const std::string& file : data.skipped()) add("left out: " + file);
   }
 
+  // A given model may take columns by their names already.
+  void plan_columns() {
+    const bool is_raw = data::PartAccess::of(opened_.training).raw.has_value();
+    if (options_->table.is_empty() && (opened_.has_model() || !is_raw)) return;
+    opened_.table = plan_table(opened_.training, complete_table(opened_.training, options_->table));
+    for (const std::string& note : opened_.table->notes) opened_.notes.push_back(note);
+  }
+
+  // Facts about the rows that a new network reads.
+  Facts network_facts() const {
+    Facts facts = opened_.facts;
+    if (!opened_.table) return facts;
+    facts.rows = "features";
+    facts.are_encoded = true;
+    facts.row = {0};
+    for (const TableColumn& column : opened_.table->columns)
+      facts.row[0] += graph::width_of(column);
+    return facts;
+  }
+
   void draw_network() {
     NewNetwork made =
-        networks::make(options_->network, opened_.training, opened_.facts, network_options());
+        networks::make(options_->network, opened_.training, network_facts(), network_options());
     opened_.network = std::move(made.description);
     own(Model::load(made.model, options_->load));
     opened_.is_fresh = true;

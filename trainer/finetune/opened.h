@@ -20,8 +20,9 @@ struct Opened {
   Dataset validation;
   std::optional<Dataset> whole;  // both, where validation was set apart from the rows
   Facts facts;
-  std::string size_chosen;  // why images get the size that they have; may be empty
-  std::string split;        // how the rows for validation were chosen; empty where they were given
+  std::optional<TablePlan> table;  // of columns that the prepared model takes by their names
+  std::string size_chosen;         // why images get the size that they have; may be empty
+  std::string split;  // how the rows for validation were chosen; empty where they were given
   std::vector<std::string> notes;
 
   bool has_model() const { return owned || given != nullptr; }

@@ -55,7 +55,9 @@ Drawn draw_mlp(const Brief& brief) {
   write_output(layers, x, brief.facts.target, {"N", brief.outputs()});
   const std::vector<std::int64_t> row{columns};
   const PortInfo input = tune::port_of(name, DType::float32, row);
-  return {std::move(layers.builder()), tune::column_scaling(brief.data, brief.facts, input),
+  std::optional<Preprocess> scaling;
+  if (!brief.facts.are_encoded) scaling = tune::column_scaling(brief.data, brief.facts, input);
+  return {std::move(layers.builder()), std::move(scaling),
           cat("mlp with ", is_deep ? "2 hidden layers" : "a hidden layer", " of ", hidden, " for ",
               columns, " columns")};
 }

@@ -60,6 +60,12 @@ void add_choices(Finetune& rows) {
   rows.take(train_rows(), "min-delta", train_of).always();
 }
 
+void add_columns(Finetune& rows) {
+  const auto table_of = [](FinetuneTarget& to) -> TableOptions& { return to.options.table; };
+  rows.heading("Columns of a table; without a model, what is not given is chosen");
+  rows.take(table_rows(), {"one-hot", "embed", "standardize", "impute"}, table_of);
+}
+
 // Options of some losses and optimizers need one that is given: finetune() may choose another.
 void add_preparation(Finetune& rows) {
   const Rows<PrepareTarget>& all = prepare_rows();
@@ -135,6 +141,7 @@ void add_training(Finetune& rows) {
 Finetune make_finetune_rows() {
   Finetune rows(OptionGroup::finetune);
   add_choices(rows);
+  add_columns(rows);
   rows.heading("");
   add_preparation(rows);
   add_training(rows);

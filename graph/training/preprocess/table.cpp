@@ -22,12 +22,6 @@ constexpr const char* ml_domain = "ai.onnx.ml";
 constexpr std::int64_t imported_ml = 3;  // where the model imports none
 constexpr std::int64_t first_keys = 2;   // whose LabelEncoder has keys and values
 
-std::int64_t width_of(const TableColumn& column) {
-  if (column.kind == Kind::number) return 1;
-  return column.kind == Kind::one_hot ? static_cast<std::int64_t>(column.values.size())
-                                      : column.size;
-}
-
 // Numbers of the standard normal distribution, as initialization draws embeddings.
 Tensor drawn(const Shape& shape, DType dtype, const RandomKey& key) {
   return filled_tensor(shape, dtype, [&](std::size_t i) { return normal_at(key, i); });
@@ -254,6 +248,12 @@ class TableWriter {
 };
 
 }  // namespace
+
+std::int64_t width_of(const TableColumn& column) {
+  if (column.kind == TableColumn::Kind::number) return 1;
+  return column.kind == TableColumn::Kind::one_hot ? static_cast<std::int64_t>(column.values.size())
+                                                   : column.size;
+}
 
 std::vector<std::string> write_table(ModelDef& model, const TablePlan& plan) {
   return TableWriter(model, plan).write();

@@ -1,6 +1,7 @@
 // Writes operators that take the columns of a table into a main graph.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,9 @@
 #include "graph/ir/document.h"
 
 namespace ondine::graph {
+
+// Numbers that the network takes of a column.
+std::int64_t width_of(const TableColumn& column);
 
 // Replaces an input of the main graph by one for each column and records the plan. Returns the new
 // parameters. Errors as PrepareOptions::table; the model is unspecified then.

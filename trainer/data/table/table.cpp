@@ -104,12 +104,12 @@ class TableReader {
       if (options_.fill) return *options_.fill;
       fail(ErrorCode::corrupt, "line ", line, ", column ", quoted(column),
            ": the number is missing; ",
-           options_.raw ? "prepare --impute COLUMN=VALUE fills it in the model"
+           options_.raw ? "--impute COLUMN=VALUE fills it in the model"
                         : "--fill NUMBER takes its place");
     }
     fail(ErrorCode::corrupt, "line ", line, ", column ", quoted(column), ": ", quoted(text),
          value ? " is not a finite number"
-               : " is not a number; prepare --one-hot or --embed makes categories of a column");
+               : " is not a number; --one-hot or --embed makes categories of a column");
   }
 
   const DatasetOptions& options_;
@@ -210,6 +210,35 @@ Dataset::Part part_of(const Table& table, const TargetReader& reader,
 
 bool are_tables(std::span<const fs::path> places) {
   return !places.empty() && std::all_of(places.begin(), places.end(), is_table);
+}
+
+RawTable find_raw_columns(std::span<const fs::path> files, const DatasetOptions& options) {
+  RawTable raw;
+  const auto add = [](std::vector<std::string>& names, const std::string& name) {
+    if (!contains(names, name)) names.push_back(name);
+  };
+  for (const fs::path& file : files) {
+    std::vector<std::string> names;
+    TablePositions columns;
+    read_rows(file, options.limits, [&](auto fields, std::uint64_t) {
+      if (names.empty()) {
+        names.assign(fields.begin(), fields.end());
+        if (names.size() > 1) columns = choose_columns(names, options);
+        return;
+      }
+      if (fields.size() != names.size()) return;  // which reading refuses
+      for (const std::size_t i : columns.features) {
+        if (is_missing(fields[i])) {
+          add(raw.fillable, names[i]);
+        } else if (!parse_number(fields[i])) {
+          add(raw.categories, names[i]);
+        }
+      }
+    });
+  }
+  std::erase_if(raw.fillable,
+                [&](const std::string& name) { return contains(raw.categories, name); });
+  return raw;
 }
 
 Parts open_tables(std::span<const fs::path> files, const DatasetOptions& options) {
