@@ -5,7 +5,9 @@
 
 #include "core/message.h"
 
-#if __has_include(<sys/random.h>)
+#if defined(__linux__)
+#include <sys/syscall.h>
+#elif __has_include(<sys/random.h>)
 #include <sys/random.h>
 #endif
 #if __has_include(<unistd.h>)
@@ -18,7 +20,8 @@ namespace {
 bool ask_system([[maybe_unused]] std::span<std::byte> bytes) noexcept {
 #if defined(__linux__)
   while (!bytes.empty()) {
-    const ssize_t filled = ::getrandom(bytes.data(), bytes.size(), 0);
+    // The C library of glibc 2.17 has no getrandom.
+    const long filled = ::syscall(SYS_getrandom, bytes.data(), bytes.size(), 0);
     if (filled < 0 && errno == EINTR) continue;
     if (filled <= 0) return false;
     bytes = bytes.subspan(static_cast<std::size_t>(filled));
