@@ -228,16 +228,27 @@ std::vector<std::string> unknown_categories(const DataRecord& record, const Data
     if (column == part.columns.end() || (*column)->texts() == nullptr) continue;
     const std::set<std::string_view> values(known.values.begin(), known.values.end());
     std::uint64_t unknown = 0;
+    std::uint64_t missing = 0;
     std::string example;
     for (std::uint64_t row = 0; row < part.size(); ++row) {
       const std::string& text = (*(*column)->texts())[static_cast<std::size_t>(part.stored(row))];
-      if (values.contains(text) || (text.empty() && !known.fill_value.empty())) continue;
-      if (unknown++ == 0) example = text;
+      if (values.contains(text)) continue;
+      if (text.empty()) {
+        if (known.fill_value.empty()) ++missing;
+      } else if (unknown++ == 0) {
+        example = text;
+      }
     }
-    if (unknown == 0) continue;
-    notes.push_back(cat("column ", quoted(known.name), " has values in ", unknown, " of ",
-                        part.size(), " rows that the model does not know, for example ",
-                        quoted(example), "; they have code 0"));
+    const std::string of = cat(" of ", part.size(), " rows");
+    if (unknown > 0) {
+      notes.push_back(cat("column ", quoted(known.name), " has values in ", unknown, of,
+                          " that the model does not know, for example ", quoted(example),
+                          "; they have code 0"));
+    }
+    if (missing > 0) {
+      notes.push_back(cat("column ", quoted(known.name), " has no value in ", missing, of,
+                          "; they have code 0"));
+    }
   }
   return notes;
 }

@@ -134,7 +134,7 @@ class Planner {
     column.values.assign(values.begin(), values.end());
     if (column.values.empty()) {
       fail(ErrorCode::mismatch, "column ", quoted(column.name), " has no value in the training ",
-           "rows");
+           "rows; leave it out (--drop)");
     }
     const TableFill* fill = find(options_.fill, column.name);
     if (fill == nullptr) return;
@@ -198,7 +198,8 @@ class Planner {
     }
     if (known.empty()) {
       fail(ErrorCode::mismatch, "column ", quoted(column.name),
-           " has no number in the training rows, so that it has no mean or median");
+           " has no number in the training rows, so that it has no mean or median; leave it out "
+           "(--drop)");
     }
     column.fill =
         std::get<FillStatistic>(*fill) == FillStatistic::mean ? mean_of(known) : median_of(known);
