@@ -7,6 +7,7 @@
 #include <ondine/best_paths.h>
 #include <ondine/build.h>
 #include <ondine/chat.h>
+#include <ondine/commands.h>
 #include <ondine/communicator.h>
 #include <ondine/data.h>
 #include <ondine/data_limits.h>
@@ -22,6 +23,7 @@
 #include <ondine/fusion.h>
 #include <ondine/generate.h>
 #include <ondine/gradcheck.h>
+#include <ondine/human_bytes.h>
 #include <ondine/import_hugging_face.h>
 #include <ondine/import_ort.h>
 #include <ondine/layers.h>

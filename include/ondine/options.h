@@ -55,6 +55,9 @@ enum class OptionGroup : std::uint8_t {
   // FinetuneOptions, but for those of data and loading, which have groups of their own. Many rows
   // are those of prepare and train; their defaults are empty where finetune() chooses.
   finetune,
+  // Options that no structure has, as files to write: those of single commands
+  // (<ondine/commands.h>). It has no table and is none of option_groups.
+  command,
 };
 ONDINE_API const char* to_string(OptionGroup group) noexcept;
 inline constexpr OptionGroup option_groups[] = {
@@ -81,14 +84,18 @@ struct OptionInfo {
   std::vector<std::string> choices = {};  // of OptionKind::choice
   // Other words for choices, and the choices that they stand for.
   std::vector<std::pair<std::string, std::string>> synonyms = {};
-  std::optional<double> low = {};   // numbers are at least this
-  std::optional<double> high = {};  // and at most that
-  bool above_low = false;           // numbers exceed `low`
-  bool below_high = false;          // numbers are less than `high`
-  bool repeats = false;             // may be given several times
-  bool several = false;             // and takes several values each time
-  bool rare = false;                // shown by --help-all only
-  std::string help = {};            // one sentence without a full stop
+  std::optional<double> low = {};          // numbers are at least this
+  std::optional<double> high = {};         // and at most that
+  bool above_low = false;                  // numbers exceed `low`
+  bool below_high = false;                 // numbers are less than `high`
+  bool repeats = false;                    // may be given several times
+  bool several = false;                    // and takes several values each time
+  bool rare = false;                       // shown by --help-all only
+  bool positional = false;                 // of the command line: a word without a name before it
+  bool required = false;                   // by a command
+  bool hidden = false;                     // not shown at all
+  std::vector<std::string> replaces = {};  // names of before that meant something else
+  std::string help = {};                   // one sentence without a full stop
   // The option has an effect only if one of these holds.
   std::vector<OptionCondition> applies = {};
   std::vector<std::string> excludes = {};  // options that cannot be given besides

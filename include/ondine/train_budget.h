@@ -37,6 +37,8 @@ struct TrainChoice {
   std::uint64_t bytes = 0;                // of a step that trains those chosen
   std::uint64_t all_bytes = 0;            // and of one that trains all
 };
+// "2 of 8 parameters train, with 93.5 % of the gain; a step takes 1.2 MiB, one of all 3.4 MiB"
+ONDINE_API std::string to_string(const TrainChoice& choice);
 
 // Chooses among the parameters that `options` would train. Derivatives of the loss by all of them
 // are averaged over batches of the sample; then, for a number of depths below which nothing trains,

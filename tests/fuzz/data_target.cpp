@@ -164,23 +164,9 @@ class Silence {
 
 // Options of every kind from a job file.
 void read_job(Bytes bytes, std::string_view name) {
-  struct {
-    std::string text;
-    std::vector<std::string> list;
-    std::uint64_t count = 0;
-    double rate = 0;
-    bool flag = false;
-  } options;
   cli::Parser parser;
-  cli::Command command = parser.add("run", "", "");
-  command.option("--text", &options.text, "");
-  command.option("--list", &options.list, "");
-  command.option("--count", &options.count, "").positive();
-  command.option("--rate", &options.rate, "");
-  command.option("--flag", &options.flag, "");
-  command.takes_job_file("run");
-  command.runs([] { return 0; });
-  std::array<std::string, 4> words{"ondine", "run", "--config",
+  parser.add("train", "", "", [](const CommandOptions&) { return 0; });
+  std::array<std::string, 4> words{"ondine", "train", "--config",
                                    folder().write(std::string(name), bytes).string()};
   std::array<char*, 4> arguments{};
   std::ranges::transform(words, arguments.begin(), [](std::string& word) { return word.data(); });

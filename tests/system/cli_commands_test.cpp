@@ -48,7 +48,7 @@ TEST_CASE("info and check describe a model") {
   for (const char* stage : {"model", "graph", "training", "gradient", "optimized"}) {
     CHECK_FALSE(shop.succeed(std::string("inspect train.onnx --stage ") + stage).out.empty());
   }
-  shop.refuse("inspect train.onnx --stage nowhere", "nowhere");
+  shop.misuse("inspect train.onnx --stage nowhere", "nowhere");
 }
 
 TEST_CASE("the plan of a call is printed for the shapes that are given") {

@@ -55,10 +55,10 @@ TEST_CASE("new writes networks that check, prepare and train by hand") {
 TEST_CASE("commands refuse what they do not know") {
   const Workshop shop;
   write_classes(shop / "flowers.csv", 60, {"rose", "lily"});
-  shop.refuse("new gan --data flowers.csv -o n.onnx", "mlp, cnn, unet, text, audio");
+  shop.misuse("new gan --data flowers.csv -o n.onnx", "KIND needs mlp, cnn, unet, text or audio");
   shop.refuse("new cnn --data flowers.csv -o n.onnx", "needs images");
   CHECK(shop.run("finetune -o t.onnx").exit_code == 2);
   CHECK(shop.run("new mlp -o t.onnx").exit_code == 2);
-  shop.refuse("finetune net.onnx --network mlp --data flowers.csv -o t.onnx",
-              "for runs without a model");
+  shop.misuse("finetune net.onnx --network mlp --data flowers.csv -o t.onnx",
+              "--network excludes MODEL");
 }

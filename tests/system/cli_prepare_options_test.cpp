@@ -261,7 +261,7 @@ TEST_CASE("numbers that an option does not take are refused in a short sentence"
        {std::pair<std::string, std::string>{
             "train t.onnx --data . --epochs 1 --batch-size 0",
             "--batch-size needs a whole number from 1 on, found '0'\n"},
-        {"bench t.onnx --dim-size -3", "--dim-size needs a number above 0\n"},
+        {"bench t.onnx --dim-size -3", "--dim-size needs a whole number from 1 on, found '-3'\n"},
         {"infer net.onnx --deadline nan",
          "--deadline needs a time such as 90s, 10m or 1.5h, found 'nan'\n"},
         {"bench t.onnx --threads 0",

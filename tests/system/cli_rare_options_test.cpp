@@ -86,12 +86,9 @@ TEST_CASE("only algorithms that a model has are trained and examined") {
 
 TEST_CASE("sampled texts take no other inputs, and values without an array are saved as such") {
   const Workshop shop;
-  CHECK_THAT(shop.run("infer net.onnx --prompt a --input x=x.npy").err,
-             Contains("infer takes --input, --data or --prompt"));
-  CHECK_THAT(shop.run("infer net.onnx --prompt a --data data").err,
-             Contains("infer takes --input, --data or --prompt"));
-  CHECK_THAT(shop.run("infer net.onnx --input x=x.npy --data data").err,
-             Contains("infer takes --input or --data"));
+  shop.misuse("infer net.onnx --prompt a --input x=x.npy", "--prompt excludes --input");
+  shop.misuse("infer net.onnx --prompt a --data data", "--data excludes --prompt");
+  shop.misuse("infer net.onnx --input x=x.npy --data data", "--data excludes --input");
   ModelBuilder b("narrow");
   b.input("x", DType::bfloat16, {2});
   b.node("Neg", {"x"}, {}, "y");

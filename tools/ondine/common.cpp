@@ -16,46 +16,13 @@
 
 namespace ondine::cli {
 
-namespace {
-
-void add_load(Command command, LoadOptions& load, std::initializer_list<std::string_view> only) {
-  // Collects every value: each one counts where an option repeats.
-  const auto values = std::make_shared<OptionValues>();
-  command.table(
-      OptionGroup::load,
-      [&load, values](const std::string& name, const std::string& value) {
-        values->emplace_back(name, value);
-        load = load_options(*values, OptionSpelling::dashes, load);
-      },
-      only);
+LoadOptions load_of(const CommandOptions& options, LoadOptions start) {
+  return load_options(options.of(OptionGroup::load), OptionSpelling::dashes, std::move(start));
 }
 
-}  // namespace
-
-void add_operator_sets(Command command, LoadOptions& load) {
-  add_load(command, load, {"operator-set"});
-}
-
-void add_deadline(Command command, LoadOptions& load) { add_load(command, load, {"deadline"}); }
-void add_threads(Command command, LoadOptions& load) { add_load(command, load, {"threads"}); }
-void add_seed(Command command, LoadOptions& load) { add_load(command, load, {"seed"}); }
-
-void add_run_options(Command command, LoadOptions& load) {
-  add_load(
-      command, load,
-      {"threads", "memory-budget", "precision", "no-fusion", "strict", "deadline", "operator-set"});
-}
-
-void add_load_options(Command command, LoadOptions& load) {
-  add_load(command, load,
-           {"threads", "memory-budget", "precision", "updates", "no-fusion", "strict", "deadline",
-            "operator-set"});
-}
-
-void add_external_data(Command command, std::optional<std::uint64_t>& bytes) {
-  command.table(OptionGroup::export_, [&bytes](const std::string& name, const std::string& value) {
-    bytes = export_options({{name, value}}, OptionSpelling::dashes).external_data_from;
-  });
+std::optional<std::uint64_t> external_data_of(const CommandOptions& options) {
+  return export_options(options.of(OptionGroup::export_), OptionSpelling::dashes)
+      .external_data_from;
 }
 
 void note_precision(const LoadOptions& load) {
@@ -171,16 +138,6 @@ std::vector<std::string> file_names_of(const std::vector<std::string>& value_nam
       names[i] = base + std::to_string(k);
   }
   return names;
-}
-
-std::string human_bytes(std::uint64_t bytes) {
-  constexpr std::array units{"B", "KiB", "MiB", "GiB", "TiB"};
-  auto value = static_cast<double>(bytes);
-  std::size_t unit = 0;
-  for (; value >= 1024 && unit + 1 < units.size(); ++unit) value /= 1024;
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), unit == 0 ? "%.0f %s" : "%.1f %s", value, units[unit]);
-  return text.data();
 }
 
 std::string number(double value) {

@@ -9,24 +9,17 @@
 #include <vector>
 
 #include <ondine/data.h>
+#include <ondine/human_bytes.h>
 #include <ondine/model.h>
 
 #include "ondine/command.h"
 
 namespace ondine::cli {
 
-// Options of loading, by the library's table; `load` must outlive parsing.
-void add_operator_sets(Command command, LoadOptions& load);  // --operator-set
-void add_deadline(Command command, LoadOptions& load);
-void add_threads(Command command, LoadOptions& load);
-void add_seed(Command command, LoadOptions& load);
-// Options that change how a model runs without training.
-void add_run_options(Command command, LoadOptions& load);
-// All but --seed.
-void add_load_options(Command command, LoadOptions& load);
-
-// Adds --external-data-from; `bytes` must outlive parsing.
-void add_external_data(Command command, std::optional<std::uint64_t>& bytes);
+// What the command's options of loading say; `start` has what they do not.
+LoadOptions load_of(const CommandOptions& options, LoadOptions start = {});
+// --external-data-from.
+std::optional<std::uint64_t> external_data_of(const CommandOptions& options);
 
 // Says on standard error when the processor lacks the precision that was asked for.
 void note_precision(const LoadOptions& load);
@@ -57,7 +50,6 @@ std::string element_text(const Tensor& tensor, std::int64_t i);
 void print_names(const char* label, std::span<const std::string> names);
 // For each value a name of a file, without a suffix; no two are the same.
 std::vector<std::string> file_names_of(const std::vector<std::string>& value_names);
-std::string human_bytes(std::uint64_t bytes);
 // With six significant digits.
 std::string number(double value);
 

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
+#include <map>
 #include <memory>
 #include <optional>
 #include <sstream>
@@ -150,6 +151,24 @@ std::string toml_value(const std::string& text, bool is_text) {
   throw Error(ErrorCode::mismatch, "a job file cannot hold the text '" + printable(text) + "'");
 }
 
+// "key = value", or of several values "key = [value, value]". Numbers and booleans stay bare unless
+// the option takes a text.
+std::string job_line(const OptionInfo& option, const std::vector<std::string>& values) {
+  std::string text;
+  for (const std::string& value : values) {
+    text += (text.empty() ? "" : ", ") + toml_value(value, option.kind == OptionKind::text);
+  }
+  return option.name + " = " + (option.repeats ? "[" + text + "]" : text) + "\n";
+}
+
+bool is_in_jobs(const OptionInfo& option) {
+  return !option.hidden && option.name != "config" && option.name != "write-config";
+}
+
+bool is_data(const OptionInfo& option) {
+  return option.group == OptionGroup::data || option.name == "data";
+}
+
 }  // namespace
 
 std::vector<JobItem> read_job_file(const std::string& file) {
@@ -183,13 +202,55 @@ std::vector<JobItem> read_job_file(const std::string& file) {
   return items;
 }
 
-std::string job_line(const std::string& key, const std::vector<std::string>& values, bool is_list,
-                     bool is_text) {
-  std::string text;
-  for (const std::string& value : values) {
-    text += (text.empty() ? "" : ", ") + toml_value(value, is_text);
+bool takes_job_file(std::string_view command) {
+  if (std::ranges::find(command_names(), command) == command_names().end()) return false;
+  return std::ranges::find(command_table(command), "config", &OptionInfo::name) !=
+         command_table(command).end();
+}
+
+const OptionInfo* job_option(const std::string& file, const std::string& section,
+                             const JobItem& item, std::string_view command) {
+  const OptionInfo* result = nullptr;
+  std::vector<std::string> keys;
+  for (const std::string_view one : command_names()) {
+    if (!takes_job_file(one) || (section != one && section != "data")) continue;
+    for (const OptionInfo& option : command_table(one)) {
+      if (!is_in_jobs(option) || (section != one && !is_data(option))) continue;
+      keys.push_back(option.name);
+      if (one == command && option.name == item.key) result = &option;
+    }
   }
-  return key + " = " + (is_list ? "[" + text + "]" : text) + "\n";
+  const auto refuse = [&](const std::string& why) {
+    throw Error(ErrorCode::mismatch, "job file '" + printable(file) + "': " + why);
+  };
+  if (keys.empty()) refuse("there is no section [" + printable(section) + "]");
+  if (std::ranges::find(keys, item.key) == keys.end()) {
+    const std::string near = nearest_name(item.key, keys);
+    refuse("'" + printable(item.key) + "' is no option of '" + section + "'" +
+           (near.empty() ? "" : "; did you mean '" + near + "'?"));
+  }
+  if (result != nullptr && (item.values.empty() || (item.values.size() > 1 && !result->repeats))) {
+    refuse("'" + item.key + "' needs " + (result->repeats ? "a value" : "one value"));
+  }
+  return result;
+}
+
+std::string job_text(const CommandOptions& options, bool with_defaults) {
+  std::map<std::string, std::string> sections;
+  const std::string own(options.command());
+  for (const OptionInfo& option : command_table(own)) {
+    if (!is_in_jobs(option)) continue;
+    std::vector<std::string> values = options.texts(option.name);
+    const bool is_given = !values.empty();
+    if (!is_given) {
+      if (!with_defaults || option.default_value.empty()) continue;
+      values = {option.default_value};
+    }
+    sections[is_data(option) ? "data" : own] += (is_given ? "" : "# ") + job_line(option, values);
+  }
+  std::string text = "# ondine " + own + " --config FILE\n";
+  for (const auto& [section, lines] : sections) text += "\n[" + section + "]\n" + lines;
+  return text;
 }
 
 }  // namespace ondine::cli

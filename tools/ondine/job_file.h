@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include <ondine/commands.h>
+
 namespace ondine::cli {
 
 struct JobItem {
@@ -18,9 +20,17 @@ struct JobItem {
 // values that no option has (dates, tables in tables).
 std::vector<JobItem> read_job_file(const std::string& file);
 
-// A line "key = value", or of several values "key = [value, value]". Numbers and booleans stay bare
-// unless `is_text`. Error(mismatch) for a text that TOML cannot hold.
-std::string job_line(const std::string& key, const std::vector<std::string>& values, bool is_list,
-                     bool is_text);
+// Whether the command has --config. The section of its options has its name; those of data are in
+// the section "data", for all commands.
+bool takes_job_file(std::string_view command);
+
+// The option that an item of the file is of a command; null for one of other commands.
+// Error(mismatch) for a section of no command and for a key that its commands do not have.
+const OptionInfo* job_option(const std::string& file, const std::string& section,
+                             const JobItem& item, std::string_view command);
+
+// The options that were given as a job file, and the defaults of others as comments.
+// Error(mismatch) for a text that TOML cannot hold.
+std::string job_text(const CommandOptions& options, bool with_defaults);
 
 }  // namespace ondine::cli

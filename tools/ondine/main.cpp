@@ -1,10 +1,7 @@
 // The command line. Exit codes: 0 success, 1 failure with one message, 2 wrong usage, 130 and 143
 // for runs that SIGINT and SIGTERM ended.
-#include <algorithm>
 #include <exception>
 #include <iostream>
-#include <string_view>
-#include <vector>
 
 #include <ondine/error.h>
 
@@ -13,47 +10,19 @@
 
 namespace {
 
-struct CommandEntry {
-  std::string_view name;
-  void (*add)(ondine::cli::Parser&);
-};
+constexpr void (*commands[])(ondine::cli::Parser&) = {
+    ondine::cli::add_info,       ondine::cli::add_check,      ondine::cli::add_inspect,
+    ondine::cli::add_prepare,    ondine::cli::add_finetune,   ondine::cli::add_new,
+    ondine::cli::add_federate,   ondine::cli::add_train,      ondine::cli::add_infer,
+    ondine::cli::add_generate,   ondine::cli::add_eval,       ondine::cli::add_export,
+    ondine::cli::add_verify,     ondine::cli::add_bench,      ondine::cli::add_gradcheck,
+    ondine::cli::add_doctor,     ondine::cli::add_lower,      ondine::cli::add_differentiate,
+    ondine::cli::add_import_hf,  ondine::cli::add_import_ort, ondine::cli::add_replay,
+    ondine::cli::add_completion, ondine::cli::add_manual,     ondine::cli::add_options_command};
 
-constexpr CommandEntry commands[] = {
-    {"info", ondine::cli::add_info},           {"check", ondine::cli::add_check},
-    {"inspect", ondine::cli::add_inspect},     {"prepare", ondine::cli::add_prepare},
-    {"finetune", ondine::cli::add_finetune},   {"new", ondine::cli::add_new},
-    {"federate", ondine::cli::add_federate},   {"train", ondine::cli::add_train},
-    {"infer", ondine::cli::add_infer},         {"generate", ondine::cli::add_generate},
-    {"eval", ondine::cli::add_eval},           {"export", ondine::cli::add_export},
-    {"verify", ondine::cli::add_verify},       {"bench", ondine::cli::add_bench},
-    {"gradcheck", ondine::cli::add_gradcheck}, {"doctor", ondine::cli::add_doctor},
-    {"lower", ondine::cli::add_lower},         {"differentiate", ondine::cli::add_differentiate},
-    {"import-hf", ondine::cli::add_import_hf}, {"import-ort", ondine::cli::add_import_ort},
-    {"replay", ondine::cli::add_replay},       {"completion", ondine::cli::add_completion},
-    {"man", ondine::cli::add_manual},          {"options", ondine::cli::add_options_command},
-};
-
-// Job files and --set can name options of any command; completion, man and options describe all.
-bool needs_all_commands(const std::vector<std::string_view>& arguments) {
-  if (arguments.empty()) return true;
-  const std::string_view first = arguments.front();
-  if (first == "completion" || first == "man" || first == "options") return true;
-  const bool is_known =
-      std::ranges::any_of(commands, [&](const auto& one) { return one.name == first; });
-  return !is_known || std::ranges::any_of(arguments, [](std::string_view word) {
-    return word.starts_with("--config") || word.starts_with("--write-config") ||
-           word.starts_with("--set");
-  });
-}
-
-// Declaring the options of all commands would take half of the start-up time.
 int run(int argc, char** argv) {
-  const std::vector<std::string_view> arguments(argv + std::min(argc, 1), argv + argc);
-  const bool adds_all = needs_all_commands(arguments);
   ondine::cli::Parser parser;
-  for (const CommandEntry& command : commands) {
-    if (adds_all || command.name == arguments.front()) command.add(parser);
-  }
+  for (const auto add : commands) add(parser);
   return parser.run(argc, argv);
 }
 

@@ -1,5 +1,7 @@
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>
+#include <utility>
 
 #include <ondine/error.h>
 #include <ondine/printable.h>
@@ -8,29 +10,60 @@
 
 #include "ondine/command.h"
 #include "ondine/job_file.h"
-#include "ondine/parser_table.h"
 
 namespace ondine::cli {
 namespace {
 
 constexpr int wrong_usage = 2;
 
-// Hands over what was read already.
-class ReadItems final : public CLI::Config {
- public:
-  explicit ReadItems(std::vector<CLI::ConfigItem> read) : read_(std::move(read)) {}
-  std::string to_config(const CLI::App*, bool, bool, std::string) const override { return {}; }
-  std::vector<CLI::ConfigItem> from_config(std::istream&) const override { return read_; }
+// The value of the last "--config FILE" or "--config=FILE".
+std::string job_file_of(const std::vector<std::string>& arguments) {
+  std::string file;
+  const std::string option = "--config";
+  for (std::size_t i = 1; i < arguments.size(); ++i) {
+    if (arguments[i] == option && i + 1 < arguments.size()) file = arguments[i + 1];
+    if (arguments[i].starts_with(option + "=")) file = arguments[i].substr(option.size() + 1);
+  }
+  return file;
+}
 
- private:
-  std::vector<CLI::ConfigItem> read_;
-};
+// "--set train.epochs=3" becomes "--epochs=3".
+std::vector<std::string> with_settings(std::vector<std::string> arguments,
+                                       std::string_view command) {
+  if (!takes_job_file(command)) return arguments;
+  for (std::size_t i = 2; i + 1 < arguments.size(); ++i) {
+    const std::string& text = arguments[i + 1];
+    if (arguments[i] != "--set") continue;
+    const std::size_t dot = text.find('.');
+    const std::string section = text.substr(0, dot);
+    if (dot == std::string::npos || (section != "data" && !takes_job_file(section))) continue;
+    if (section != command && section != "data") {
+      throw WrongUsage("--set " + text + ": '" + std::string(command) + "' reads the sections " +
+                       std::string(command) + " and data");
+    }
+    arguments[i] = "--" + text.substr(dot + 1);
+    arguments.erase(arguments.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+  }
+  return arguments;
+}
+
+bool is_named(const OptionValues& values, const std::string& name) {
+  return std::ranges::find(values, name, &OptionValues::value_type::first) != values.end();
+}
+
+// Whether the options were to be written, and are.
+bool wrote_job(const CommandOptions& options) {
+  if (!options.takes("write-config") || !options.has("write-config")) return false;
+  const std::string file = options.text("write-config");
+  const std::string text = job_text(options, false);
+  replace_file(file, [&](std::ostream& out) { out << text; });
+  std::cout << "wrote " << file << '\n';
+  return true;
+}
 
 }  // namespace
 
-Parser::Parser()
-    : app_(std::make_unique<CLI::App>("Train ONNX models where they run.", "ondine")),
-      table_(std::make_unique<ParserTable>()) {
+Parser::Parser() : app_(std::make_unique<CLI::App>("Train ONNX models where they run.", "ondine")) {
   app_->require_subcommand(1);
   app_->set_version_flag("--version", std::string("ondine ") + version(),
                          "Print the version and exit");
@@ -41,242 +74,163 @@ Parser::Parser()
 
 Parser::~Parser() = default;
 
-Command Parser::add(const std::string& name, const std::string& description,
-                    const std::string& examples) {
-  CLI::App* command = app_->add_subcommand(name, description);
-  command->footer("Examples:\n" + examples);
-  return Command(command, table_.get());
+void Parser::add(std::string_view name, const std::string& description, const std::string& examples,
+                 Run run) {
+  commands_.push_back({name, description, "Examples:\n" + examples, std::move(run)});
+}
+
+const Parser::Entry* Parser::find(std::string_view name) const noexcept {
+  const auto found = std::ranges::find(commands_, name, &Entry::name);
+  return found == commands_.end() ? nullptr : &*found;
 }
 
 std::vector<CommandDefinition> Parser::definitions() const {
   std::vector<CommandDefinition> result;
-  for (const CLI::App* command : app_->get_subcommands(nullptr)) {
-    CommandDefinition& one = result.emplace_back();
-    one.name = command->get_name();
-    one.description = command->get_description();
-    one.footer = command->get_footer();
-    for (const CLI::Option* option : command->get_options()) {
-      if (!is_shown(*option) || is_help(*option)) continue;
-      OptionDefinition& added = one.options.emplace_back();
-      added.names = option_names(*option);
-      added.help = option->get_description();
-      const bool is_flag = option->get_items_expected_max() == 0;
-      added.value = is_flag ? "" : option->get_type_name();
-      if (!is_flag && added.value.empty()) added.value = "VALUE";
-      added.default_value = option->get_default_str();
-      const auto choices = table_->choices.find(option);
-      if (choices != table_->choices.end()) added.choices = choices->second;
-      added.required = option->get_required();
-      added.repeats = option->get_items_expected_max() > 1;
-      added.positional = option->get_positional();
+  for (const Entry& command : commands_) {
+    CommandDefinition one{std::string(command.name), command.description, command.examples};
+    for (const OptionInfo& option : command_table(command.name)) {
+      if (!option.hidden) one.options.push_back(definition_of(option));
     }
+    result.push_back(std::move(one));
   }
   return result;
 }
 
-bool Parser::wrote_job() const {
-  for (CLI::App* command : app_->get_subcommands()) {
-    const CLI::Option* option = command->get_option_no_throw(write_option);
-    if (option == nullptr || option->count() == 0) continue;
-    const std::string file = option->results().front();
-    const std::string text = Command(command, table_.get()).job_text(false);
-    replace_file(file, [&](std::ostream& out) { out << text; });
-    std::cout << "wrote " << file << '\n';
-    return true;
+void Parser::declare(const Entry& command, bool hides_rare) {
+  CLI::App* const app = app_->add_subcommand(std::string(command.name), command.description);
+  std::size_t rare = 0;
+  for (const OptionInfo& option : command_table(command.name)) {
+    rare += option.rare ? 1U : 0U;
+    declare(*app, option, option.hidden || (hides_rare && option.rare));
   }
-  return false;
+  app->footer(rare == 0 || !hides_rare
+                  ? command.examples
+                  : std::to_string(rare) + " rare options: ondine " + std::string(command.name) +
+                        " --help-all\n\n" + command.examples);
 }
 
-namespace {
-
-// The value of the last "--config FILE" or "--config=FILE".
-std::string job_file_of(const std::vector<std::string>& arguments) {
-  std::string file;
-  const std::string with_value = std::string(job_option) + "=";
-  for (std::size_t i = 1; i < arguments.size(); ++i) {
-    if (arguments[i] == job_option && i + 1 < arguments.size()) file = arguments[i + 1];
-    if (arguments[i].starts_with(with_value)) file = arguments[i].substr(with_value.size());
-  }
-  return file;
-}
-
-struct SectionKeys {
-  std::map<std::string, CLI::Option*> options;  // of the command
-  std::vector<std::string> keys;                // of all commands
-};
-
-// The keys of each section of a job file.
-std::map<std::string, SectionKeys> keys_of(const ParserTable& table, const CLI::App* command) {
-  std::map<std::string, SectionKeys> sections;
-  for (const auto& [app, section] : table.sections) {
-    for (CLI::Option* option : app->get_options()) {
-      if (!is_in_jobs(*option)) continue;
-      const std::string key = key_of(*option);
-      const auto add = [&, one = app](const std::string& to) {
-        sections[to].keys.push_back(key);
-        if (one == command) sections[to].options[key] = option;
-      };
-      add(section);
-      if (table.is_data(*option)) add("data");
+void Parser::declare(CLI::App& command, const OptionInfo& option, bool is_hidden) {
+  const OptionDefinition shown = definition_of(option);
+  const auto take = [this, name = option.name](const std::string& value) {
+    values_.emplace_back(name, value);
+  };
+  const auto add_option = [&](const std::string& names) {
+    if (option.kind == OptionKind::flag) {
+      return command.add_flag_function(
+          names, [take](std::int64_t count) { take(count > 0 ? "true" : "false"); }, shown.help);
     }
-  }
-  return sections;
-}
-
-[[noreturn]] void refuse_key(const std::string& file, const JobItem& item,
-                             const std::string& command, const std::vector<std::string>& keys) {
-  const std::string near = nearest_name(item.key, keys);
-  throw Error(ErrorCode::mismatch, "job file '" + printable(file) + "': '" + printable(item.key) +
-                                       "' is no option of '" + command + "'" +
-                                       (near.empty() ? "" : "; did you mean '" + near + "'?"));
-}
-
-}  // namespace
-
-CLI::App* Parser::command_of(const std::string& name) const {
-  for (CLI::App* command : app_->get_subcommands(nullptr)) {
-    if (command->get_name() == name) return command;
-  }
-  return nullptr;
+    CLI::Option* added = nullptr;
+    if (option.repeats) {
+      added = command.add_option_function<std::vector<std::string>>(
+          names, [take](const auto& values) { std::ranges::for_each(values, take); }, shown.help);
+      added->allow_extra_args(option.several);
+    } else {
+      added = command.add_option_function<std::string>(names, take, shown.help);
+    }
+    added->type_name(shown.value);
+    added->required(option.required && !is_named(from_job_, option.name));
+    return added;
+  };
+  std::string all;
+  for (const std::string& name : shown.names) all += (all.empty() ? "" : ",") + name;
+  CLI::Option* const added = add_option(all);
+  added->default_str(option.default_value);
+  added->group(is_hidden ? "" : option.heading);
+  for (const std::string& former : option.former) add_option("--" + former)->group("");
 }
 
 // Items of a job file become options that the command line does not give. Sections of other
 // commands are theirs, but their keys must exist.
-void Parser::read_job(const std::vector<std::string>& arguments) {
+void Parser::read_job(const std::vector<std::string>& arguments, std::string_view command) {
   const std::string file = job_file_of(arguments);
-  if (file.empty()) return;
-  CLI::App* const command = command_of(arguments[0]);
-  if (command == nullptr || command->get_option_no_throw(job_option) == nullptr) return;
-  const std::map<std::string, SectionKeys> sections = keys_of(*table_, command);
-  const std::string& own = table_->sections.at(command);
-  std::vector<CLI::ConfigItem> items;
+  if (file.empty() || !takes_job_file(command)) return;
   for (const JobItem& item : read_job_file(file)) {
-    const std::string section = item.section.empty() ? own : item.section;
-    const auto known = sections.find(section);
-    if (known == sections.end()) {
-      throw Error(ErrorCode::mismatch, "job file '" + printable(file) + "': there is no section [" +
-                                           printable(section) + "]");
-    }
-    const auto& keys = known->second.keys;
-    if (std::find(keys.begin(), keys.end(), item.key) == keys.end()) {
-      refuse_key(file, item, section, keys);
-    }
-    const auto option = known->second.options.find(item.key);
-    if (option == known->second.options.end()) continue;
-    CLI::ConfigItem& added = items.emplace_back();
-    added.name = option_names(*option->second).front();
-    if (added.name.starts_with("--")) added.name.erase(0, 2);
-    added.parents = {command->get_name()};
-    added.inputs = item.values;
-    table_->from_job.insert("--" + added.name);
-  }
-  app_->config_formatter(std::make_shared<ReadItems>(std::move(items)));
-  app_->set_config("--job-file", file)->group("");
-}
-
-// "--set train.epochs=3" becomes "--epochs=3".
-std::vector<std::string> Parser::with_settings(std::vector<std::string> arguments) const {
-  CLI::App* const command = command_of(arguments[1]);
-  const auto own = table_->sections.find(command);
-  if (own == table_->sections.end()) return arguments;
-  for (std::size_t i = 2; i + 1 < arguments.size(); ++i) {
-    const std::string& text = arguments[i + 1];
-    if (arguments[i] != "--set") continue;
-    const std::size_t dot = text.find('.');
-    const std::string section = text.substr(0, dot);
-    const bool is_section =
-        std::any_of(table_->sections.begin(), table_->sections.end(),
-                    [&](const auto& one) { return one.second == section || section == "data"; });
-    if (dot == std::string::npos || !is_section) continue;
-    if (section != own->second && section != "data") {
-      throw WrongUsage("--set " + text + ": '" + command->get_name() + "' reads the sections " +
-                       own->second + " and data");
-    }
-    arguments[i] = "--" + text.substr(dot + 1);
-    arguments.erase(arguments.begin() + static_cast<std::ptrdiff_t>(i) + 1);
-  }
-  return arguments;
-}
-
-void Parser::hide_rare() {
-  for (CLI::App* command : app_->get_subcommands(nullptr)) {
-    std::size_t hidden = 0;
-    for (CLI::Option* option : command->get_options()) {
-      const auto row = table_->rows.find(option);
-      if (row == table_->rows.end() || !row->second.rare) continue;
-      option->group("");
-      ++hidden;
-    }
-    if (hidden == 0) continue;
-    command->footer(std::to_string(hidden) + " rare options: ondine " + command->get_name() +
-                    " --help-all\n\n" + command->get_footer());
+    const std::string section = item.section.empty() ? std::string(command) : item.section;
+    const OptionInfo* const option = job_option(file, section, item, command);
+    if (option == nullptr) continue;
+    for (const std::string& value : item.values) from_job_.emplace_back(option->name, value);
+    if (section == "data") shared_.push_back(option->name);
   }
 }
 
-int Parser::report_wrong_usage(const std::string& message) const {
+CommandOptions Parser::parse(std::vector<std::string> arguments, const Entry* chosen) {
+  const auto asks = [&](const char* word) {
+    return std::ranges::find(arguments, word) != arguments.end();
+  };
+  if (chosen != nullptr) {
+    arguments = with_settings(std::move(arguments), chosen->name);
+    read_job(arguments, chosen->name);
+  }
+  const bool hides_rare = asks("--help") || asks("-h");
+  // Declaring the options of all commands would take half of the start-up time.
+  for (const Entry& command : commands_) {
+    if (chosen == nullptr || chosen == &command) declare(command, hides_rare);
+  }
+  std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
+  if (!reversed.empty()) reversed.pop_back();
+  app_->parse(reversed);
+  const OptionValues given = values_;
+  std::erase_if(shared_, [&](const std::string& name) { return is_named(given, name); });
+  for (auto& one : from_job_) {
+    if (!is_named(given, one.first)) values_.push_back(one);
+  }
+  const std::string command = app_->get_subcommands().front()->get_name();
+  CommandOptions options(command, values_, OptionSpelling::dashes, shared_);
+  // What only the conversion sees.
+  load_options(options.of(OptionGroup::load), OptionSpelling::dashes);
+  return options;
+}
+
+int Parser::report_wrong_usage(const std::string& message, const Entry* chosen) const {
   std::cerr << message << '\n';
-  std::vector<std::string> commands;
-  for (const CommandDefinition& command : definitions()) {
-    commands.push_back(command.name);
-    const CLI::App& app = *app_->get_subcommand(command.name);
-    if (app.count() == 0) continue;
-    std::vector<std::string> names{"--help"};
-    for (const OptionDefinition& option : command.options) {
-      if (!option.positional) names.insert(names.end(), option.names.begin(), option.names.end());
+  std::vector<std::string> candidates;
+  std::vector<std::string> words = app_->remaining(true);
+  if (chosen == nullptr) {
+    for (const Entry& command : commands_) candidates.emplace_back(command.name);
+    words.resize(std::min<std::size_t>(words.size(), 1));
+    for (const std::string& word : words) {
+      const std::string near = nearest_name(word, candidates);
+      if (!near.empty()) std::cerr << "Did you mean 'ondine " << near << "'?\n";
     }
-    for (const std::string& word : app_->remaining(true)) {
+  } else {
+    candidates.emplace_back("--help");
+    std::vector<std::pair<std::string, std::string>> replaced;
+    for (const OptionInfo& option : command_table(chosen->name)) {
+      if (option.hidden || option.positional) continue;
+      for (std::string& name : definition_of(option).names) candidates.push_back(std::move(name));
+      for (const std::string& one : option.replaces) replaced.emplace_back("--" + one, option.name);
+    }
+    for (const std::string& word : words) {
       const std::string given = word.substr(0, word.find('='));
-      std::string near = given.starts_with("-") ? nearest_name(given, names) : "";
-      if (const auto renamed = table_->renamed.find(&app); renamed != table_->renamed.end()) {
-        const auto now = renamed->second.find(given);
-        if (now != renamed->second.end()) near = now->second;
+      std::string near = given.starts_with("-") ? nearest_name(given, candidates) : "";
+      for (const auto& [former, name] : replaced) {
+        if (former == given) near = "--" + name;
       }
       if (!near.empty()) std::cerr << "Did you mean " << near << " instead of " << given << "?\n";
     }
-  }
-  for (const std::string& word : app_->remaining(true)) {
-    const std::string near = nearest_name(word, commands);
-    if (!near.empty() && app_->get_subcommands().empty()) {
-      std::cerr << "Did you mean 'ondine " << near << "'?\n";
-    }
-    break;
   }
   std::cerr << "Run with --help for more information.\n";
   return wrong_usage;
 }
 
 int Parser::run(int argc, char** argv) {
-  std::vector<std::string> arguments(argv, argv + argc);
-  const auto asks = [&](const char* word) {
-    return std::find(arguments.begin(), arguments.end(), word) != arguments.end();
-  };
+  const std::vector<std::string> arguments(argv, argv + argc);
+  const Entry* const chosen = argc > 1 ? find(arguments[1]) : nullptr;
+  std::optional<CommandOptions> options;
   try {
-    if (argc > 2) {
-      arguments = with_settings(std::move(arguments));
-      read_job({arguments.begin() + 1, arguments.end()});
-    }
-    if (asks("--help") || asks("-h")) hide_rare();
-    std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
-    if (!reversed.empty()) reversed.pop_back();
-    app_->parse(reversed);
-    for (CLI::App* command : app_->get_subcommands()) {
-      for (const auto& check : table_->checks[command]) check();
-    }
+    options = parse(arguments, chosen);
   } catch (const CLI::Success& shown) {
     return app_->exit(shown, std::cout, std::cerr);
   } catch (const CLI::ParseError& error) {
-    // CLI11 puts a colon between an option and what it needs.
-    std::string text = error.what();
-    if (const std::size_t at = text.find(": needs "); at != std::string::npos) text.erase(at, 1);
-    return report_wrong_usage(text);
+    return report_wrong_usage(error.what(), chosen);
   } catch (const WrongUsage& error) {
-    return report_wrong_usage(error.what());
+    return report_wrong_usage(error.what(), chosen);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::invalid_option) throw;
-    return report_wrong_usage(error.message());
+    return report_wrong_usage(error.message(), chosen);
   }
   try {
-    return wrote_job() ? 0 : table_->chosen();
+    return wrote_job(*options) ? 0 : find(options->command())->run(*options);
   } catch (const WrongUsage& error) {
     std::cerr << error.what() << "\nRun with --help for more information.\n";
   } catch (const Error& error) {

@@ -35,46 +35,23 @@ std::string count_weights(const Dataset& data) {
 
 }  // namespace
 
-void add_training_rows(Command command, TrainingRows& options,
-                       const std::optional<std::chrono::milliseconds>& deadline) {
-  options.is_shared = [command] { return command.is_from_job("--data"); };
-  command.heading("Data of --class-weights balanced, of columns of a table and of a budget");
-  Option data = add_data_options(command, options.data, deadline);
-  command.heading("Data of --class-weights balanced, of columns of a table and of a budget");
-  command
-      .option("--validation-split", &options.validation_split,
-              "Fraction of the rows that `train` sets apart with the same --seed")
-      .needs(data);
-  add_seed(command, options.load);
-  command.find("--seed").needs(data);
-}
-
-UsedRows use_training_rows(const TrainingRows& options, const std::string& file,
-                           const TableOptions& table, bool has_budget, OptionValues& values) {
-  require_data(options.data);
+UsedRows use_training_rows(const CommandOptions& options, const TableOptions& table,
+                           OptionValues& values) {
   const auto balanced = std::find_if(values.begin(), values.end(), [](const auto& one) {
     return one.first == "class-weights" && one.second == "balanced";
   });
   const bool is_balanced = balanced != values.end();
-  if (options.data.data.empty()) {
+  if (!options.has("data")) {
     if (is_balanced) throw WrongUsage("--class-weights balanced needs --data");
-    if (!table.is_empty()) {
-      throw WrongUsage("--one-hot, --embed, --standardize and --impute need --data");
-    }
-    if (has_budget) throw WrongUsage("--train-budget needs --data");
     return {};
   }
-  if (!is_balanced && table.is_empty() && !has_budget) {
-    if (options.is_shared()) return {};
-    throw WrongUsage(
-        "prepare reads --data for --class-weights balanced, --one-hot, --embed, --standardize, "
-        "--impute and --train-budget only");
-  }
-  DatasetOptions how = dataset_options(options.data, Model::load(file), DataUse::training);
+  const DataOptions places = data_of(options);
+  DatasetOptions how =
+      dataset_options(places, Model::load(options.text("model")), DataUse::training);
   if (!table.is_empty()) how.raw = raw_table(table);
-  Dataset data = open_places(options.data.data, options.data, how);
-  if (options.validation_split != 0) {
-    data = data.split(options.validation_split, options.load.seed).first;
+  Dataset data = open_places(places.data, places, how);
+  if (options.has("validation-split")) {
+    data = data.split(options.real("validation-split"), options.count("seed")).first;
   }
   print_skipped(data);
   const bool is_said = std::any_of(values.begin(), values.end(),

@@ -7,6 +7,7 @@
 #include <span>
 
 #include <ondine/data.h>
+#include <ondine/human_bytes.h>
 
 #include "core/message.h"
 #include "core/out_of_memory.h"
@@ -299,6 +300,12 @@ class Choice {
 };
 
 }  // namespace
+
+std::string to_string(const TrainChoice& choice) {
+  return cat(choice.train.size(), " of ", choice.parameters.size(), " parameters train, with ",
+             std::round(1000 * choice.gain) / 10, " % of the gain; a step takes ",
+             human_bytes(choice.bytes), ", one of all ", human_bytes(choice.all_bytes));
+}
 
 void keep_to(const TrainChoice& choice, PrepareOptions& options) {
   options.train = choice.train;

@@ -1,7 +1,6 @@
 #include "trainer/finetune/adapted.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include <ondine/data_record.h>
 
@@ -259,10 +258,6 @@ class Adapter {
     adapted_.scaling = std::move(found.reason);
   }
 
-  static std::string megabytes(std::uint64_t bytes) {
-    return cat((bytes + 500'000) / 1'000'000, " MB");
-  }
-
   void keep_to_budget(TrainBudget budget) {
     if (opened_->is_fresh) {
       fail(ErrorCode::mismatch, "a budget of training (--train-budget) freezes parameters of a ",
@@ -272,10 +267,7 @@ class Adapter {
     const TrainChoice choice =
         choose_trained(opened_->model(), opened_->training, prepare_, budget, options_->load);
     keep_to(choice, prepare_);
-    adapted_.budget = cat(
-        choice.train.size(), " of ", choice.parameters.size(), " parameters train, with ",
-        static_cast<std::int64_t>(std::lround(100 * choice.gain)), " % of the gain: a step takes ",
-        megabytes(choice.bytes), ", one of all ", megabytes(choice.all_bytes));
+    adapted_.budget = to_string(choice);
   }
 
   void say_loss() {

@@ -1,4 +1,4 @@
-#include <ondine/options.h>
+#include <ondine/commands.h>
 
 #include "graph/record/json_value.h"
 
@@ -38,6 +38,7 @@ JsonValue describe(const OptionInfo& option) {
   set("name", JsonValue::of(option.name));
   if (option.letter != 0) set("letter", JsonValue::of(std::string(1, option.letter)));
   set("former", texts(option.former));
+  set("replaces", texts(option.replaces));
   set("heading", JsonValue::of(option.heading));
   set("kind", JsonValue::of(to_string(option.kind)));
   set("value", JsonValue::of(option.value));
@@ -49,7 +50,8 @@ JsonValue describe(const OptionInfo& option) {
   for (const auto& [name, value] :
        {std::pair("above_low", option.above_low), std::pair("below_high", option.below_high),
         std::pair("repeats", option.repeats), std::pair("several", option.several),
-        std::pair("rare", option.rare)}) {
+        std::pair("rare", option.rare), std::pair("positional", option.positional),
+        std::pair("required", option.required), std::pair("hidden", option.hidden)}) {
     if (value) set(name, JsonValue::of(true));
   }
   set("help", JsonValue::of(option.help));
@@ -59,6 +61,20 @@ JsonValue describe(const OptionInfo& option) {
 }
 
 }  // namespace
+
+std::string commands_json() {
+  JsonValue table = JsonValue::object();
+  for (const std::string_view command : command_names()) {
+    JsonValue list = JsonValue::list();
+    for (const OptionInfo& option : command_table(command)) {
+      JsonValue one = describe(option);
+      one.set("group", JsonValue::of(to_string(option.group)));
+      list.items.push_back(std::move(one));
+    }
+    table.set(std::string(command), std::move(list));
+  }
+  return graph::dump(table);
+}
 
 std::string options_json() {
   JsonValue table = JsonValue::object();

@@ -90,22 +90,37 @@ std::int64_t Given::integer() const { return *options::integer(text()); }
 std::uint64_t Given::bytes() const { return *options::bytes(text()); }
 std::chrono::milliseconds Given::duration() const { return *options::duration(text()); }
 
-GivenOptions::GivenOptions(std::span<const OptionInfo> table, const OptionValues& values,
-                           OptionSpelling spelling)
+const OptionInfo* find_in(std::span<const OptionInfo> table, std::string_view name) noexcept {
+  const auto is_name = [&](const std::string& other) {
+    return std::equal(name.begin(), name.end(), other.begin(), other.end(),
+                      [](char a, char b) { return a == b || (a == '_' && b == '-'); });
+  };
+  for (const OptionInfo& option : table) {
+    if (is_name(option.name) || std::any_of(option.former.begin(), option.former.end(), is_name)) {
+      return &option;
+    }
+  }
+  return nullptr;
+}
+
+GivenOptions::GivenOptions(std::span<const OptionInfo> table, std::string_view owner,
+                           const OptionValues& values, OptionSpelling spelling,
+                           std::span<const std::string> shared)
     : table_(table), spelling_(spelling) {
   for (const auto& [name, text] : values) {
-    const OptionInfo* option = find_option(table.front().group, name);
+    const OptionInfo* option = find_in(table, name);
     if (option == nullptr) {
       std::vector<std::string> names;
       for (const OptionInfo& one : table) names.push_back(one.name);
       const std::string near = nearest_name(name, names);
       throw Error(ErrorCode::invalid_option,
-                  "'" + printable(name) + "' is no option of " + to_string(table.front().group) +
+                  "'" + printable(name) + "' is no option of " + std::string(owner) +
                       (near.empty() ? "" : "; did you mean " + spelled(near, spelling) + "?"));
     }
     take(*option, text);
   }
-  check_effects();
+  check_effects(shared);
+  require();
 }
 
 const Given* GivenOptions::find(const std::string& name) const noexcept {
@@ -114,7 +129,7 @@ const Given* GivenOptions::find(const std::string& name) const noexcept {
 }
 
 void GivenOptions::take(const OptionInfo& option, const std::string& text) {
-  const std::string name = spelled(option.name, spelling_);
+  const std::string name = spelled_name(option.name);
   std::vector<std::string> texts;
   if (const Given* before = find(option.name); before != nullptr && option.repeats) {
     texts = before->texts();
@@ -123,55 +138,74 @@ void GivenOptions::take(const OptionInfo& option, const std::string& text) {
   given_.insert_or_assign(option.name, Given(name, std::move(texts)));
 }
 
+const std::string& GivenOptions::value_of(const std::string& name) const {
+  const Given* const given = find(name);
+  return given != nullptr ? given->text() : find_in(table_, name)->default_value;
+}
+
+// The command line shows words without a name in capitals.
+std::string GivenOptions::spelled_name(const std::string& name) const {
+  const OptionInfo* const option = find_in(table_, name);
+  if (option == nullptr || !option->positional || spelling_ != OptionSpelling::dashes) {
+    return spelled(name, spelling_);
+  }
+  std::string text = name;
+  std::ranges::transform(text, text.begin(), [](char letter) {
+    return letter >= 'a' && letter <= 'z' ? static_cast<char>(letter - 'a' + 'A') : letter;
+  });
+  return text;
+}
+
 bool GivenOptions::holds(const OptionCondition& condition) const {
   const Given* const other = find(condition.option);
   if (condition.choices.empty()) return other != nullptr && other->text() != "false";
-  const auto info = std::find_if(table_.begin(), table_.end(), [&](const OptionInfo& one) {
-    return one.name == condition.option;
-  });
-  const std::string value = other != nullptr ? other->text() : info->default_value;
-  return std::find(condition.choices.begin(), condition.choices.end(), value) !=
-         condition.choices.end();
+  const auto& choices = condition.choices;
+  return std::find(choices.begin(), choices.end(), value_of(condition.option)) != choices.end();
 }
 
 void GivenOptions::refuse_without_effect(const OptionInfo& option) const {
   std::vector<std::string> alternative;
   std::string chosen;
   for (const OptionCondition& condition : option.applies) {
-    const std::string name = spelled(condition.option, spelling_);
+    const std::string name = spelled_name(condition.option);
     if (condition.choices.empty()) {
       alternative.push_back(name);
       continue;
     }
     alternative.push_back(name + " " + alternatives(condition.choices));
-    const Given* const other = find(condition.option);
-    const auto info = std::find_if(table_.begin(), table_.end(), [&](const OptionInfo& one) {
-      return one.name == condition.option;
-    });
-    const std::string value = other != nullptr ? other->text() : info->default_value;
-    if (chosen.empty()) chosen = value;
+    if (chosen.empty()) chosen = value_of(condition.option);
   }
-  const std::string name = spelled(option.name, spelling_);
+  const std::string name = spelled_name(option.name);
   throw Error(ErrorCode::invalid_option,
               chosen.empty()
                   ? name + " needs " + alternatives(alternative)
                   : name + " does not apply to " + chosen + "; use " + alternatives(alternative));
 }
 
-void GivenOptions::check_effects() const {
+void GivenOptions::check_effects(std::span<const std::string> shared) {
   for (const OptionInfo& option : table_) {
     const Given* const given = find(option.name);
     if (given == nullptr || (option.kind == OptionKind::flag && !given->flag())) continue;
     const auto& applies = option.applies;
     if (!applies.empty() &&
         std::none_of(applies.begin(), applies.end(), [&](const auto& one) { return holds(one); })) {
-      refuse_without_effect(option);
+      if (std::find(shared.begin(), shared.end(), option.name) == shared.end()) {
+        refuse_without_effect(option);
+      }
+      given_.erase(option.name);
+      continue;
     }
     for (const std::string& other : option.excludes) {
       if (!holds({other})) continue;
-      throw Error(ErrorCode::invalid_option,
-                  given->option() + " excludes " + spelled(other, spelling_));
+      throw Error(ErrorCode::invalid_option, given->option() + " excludes " + spelled_name(other));
     }
+  }
+}
+
+void GivenOptions::require() const {
+  for (const OptionInfo& option : table_) {
+    if (!option.required || find(option.name) != nullptr) continue;
+    throw Error(ErrorCode::invalid_option, spelled_name(option.name) + " is required");
   }
 }
 

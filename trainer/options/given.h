@@ -32,19 +32,30 @@ class Given {
   std::vector<std::string> texts_;  // at least one
 };
 
+// The option of that name, of one that it had or of one with '_' for '-'; null if there is none.
+const OptionInfo* find_in(std::span<const OptionInfo> table, std::string_view name) noexcept;
+
 class GivenOptions {
  public:
-  // Throws what prepare_options and the like do.
-  GivenOptions(std::span<const OptionInfo> table, const OptionValues& values,
-               OptionSpelling spelling);
+  // `owner` names the table in messages. Options named in `shared` that have no effect are left
+  // out; for others throws what prepare_options and the like do. The table must outlive it.
+  GivenOptions(std::span<const OptionInfo> table, std::string_view owner,
+               const OptionValues& values, OptionSpelling spelling,
+               std::span<const std::string> shared = {});
+
+  std::span<const OptionInfo> table() const noexcept { return table_; }
 
   // Null if the option is not given. The name is that of the table.
   const Given* find(const std::string& name) const noexcept;
 
  private:
   void take(const OptionInfo& option, const std::string& text);
-  void check_effects() const;
+  void check_effects(std::span<const std::string> shared);
+  void require() const;
   bool holds(const OptionCondition& condition) const;
+  // The value that is given, else the default.
+  const std::string& value_of(const std::string& name) const;
+  std::string spelled_name(const std::string& name) const;
   [[noreturn]] void refuse_without_effect(const OptionInfo& option) const;
 
   std::span<const OptionInfo> table_;

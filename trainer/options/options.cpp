@@ -90,9 +90,11 @@ const char* to_string(OptionGroup group) noexcept {
     case OptionGroup::budget:
       return "budget";
     case OptionGroup::finetune:
+      return "finetune";
+    case OptionGroup::command:
       break;
   }
-  return "finetune";
+  return "command";
 }
 
 std::span<const OptionInfo> option_table(OptionGroup group) {
@@ -122,26 +124,19 @@ std::span<const OptionInfo> option_table(OptionGroup group) {
     case OptionGroup::budget:
       return infos_of(options::budget_rows());
     case OptionGroup::finetune:
+      return infos_of(options::finetune_rows());
+    case OptionGroup::command:
       break;
   }
-  return infos_of(options::finetune_rows());
+  return {};
 }
 
 const OptionInfo* find_option(OptionGroup group, std::string_view name) noexcept {
-  const auto is_name = [&](const std::string& other) {
-    return std::equal(name.begin(), name.end(), other.begin(), other.end(),
-                      [](char a, char b) { return a == b || (a == '_' && b == '-'); });
-  };
-  for (const OptionInfo& option : option_table(group)) {
-    if (is_name(option.name) || std::any_of(option.former.begin(), option.former.end(), is_name)) {
-      return &option;
-    }
-  }
-  return nullptr;
+  return options::find_in(option_table(group), name);
 }
 
 void check_options(OptionGroup group, const OptionValues& values, OptionSpelling spelling) {
-  options::GivenOptions(option_table(group), values, spelling);
+  options::GivenOptions(option_table(group), to_string(group), values, spelling);
 }
 
 LoadOptions load_options(const OptionValues& values, OptionSpelling spelling, LoadOptions start) {

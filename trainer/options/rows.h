@@ -87,6 +87,19 @@ struct Row {
     info.applies.clear();
     return *this;
   }
+  Row& required() {
+    info.required = true;
+    return *this;
+  }
+  Row& hidden() {
+    info.hidden = true;
+    return *this;
+  }
+  // A name of before that meant something else: it is no option, but the error names this one.
+  Row& replaces(std::string name) {
+    info.replaces.push_back(std::move(name));
+    return *this;
+  }
   Row& excludes(std::string option) {
     info.excludes.push_back(std::move(option));
     return *this;
@@ -189,7 +202,7 @@ class Rows {
     return result;
   }
 
- private:
+ protected:
   auto find(std::string_view name) const {
     return std::find_if(rows_.begin(), rows_.end(),
                         [name](const Row<Target>& row) { return row.info.name == name; });
@@ -209,16 +222,19 @@ class Rows {
     return rows_.back();
   }
 
+  std::vector<Row<Target>> rows_;
+
+ private:
   OptionGroup group_;
   std::string heading_;
-  std::vector<Row<Target>> rows_;
 };
 
 // Gives the target every value, in the order of the rows.
 template <class Target>
 void apply(const Rows<Target>& rows, Target& target, const OptionValues& values,
            OptionSpelling spelling) {
-  const GivenOptions given(option_table(rows.all().front().info.group), values, spelling);
+  const OptionGroup group = rows.all().front().info.group;
+  const GivenOptions given(option_table(group), to_string(group), values, spelling);
   for (const Row<Target>& row : rows.all()) {
     if (const Given* one = given.find(row.info.name)) row.set(target, *one);
   }

@@ -151,3 +151,14 @@ TEST_CASE("Budgets that nothing fits, networks that have not learned and adapter
   CHECK_THAT(refusal(adapted, plenty, ErrorCode::mismatch), Contains("--lora"));
   CHECK_THAT(refusal(options_with(Sgd{}), 0, ErrorCode::invalid_option), Contains("bytes"));
 }
+
+TEST_CASE("a choice is told in parameters, their gain and the bytes of a step") {
+  TrainChoice choice;
+  choice.train = {"w", "b"};
+  choice.parameters.resize(8);
+  choice.gain = 0.9354;
+  choice.bytes = 1258291;
+  choice.all_bytes = 900;
+  CHECK(to_string(choice) ==
+        "2 of 8 parameters train, with 93.5 % of the gain; a step takes 1.2 MiB, one of all 900 B");
+}

@@ -5,8 +5,11 @@
 #include <ondine/error.h>
 #include <ondine/options.h>
 
+#include "tests/trainer/options/some_value.h"
+
 using Catch::Contains;
 using namespace ondine;
+using test::some_value;
 
 namespace {
 
@@ -53,6 +56,8 @@ std::string refusal(OptionGroup group, const OptionValues& values,
       case OptionGroup::finetune:
         finetune_options(values, spelling);
         break;
+      case OptionGroup::command:
+        break;
     }
   } catch (const Error& error) {
     CHECK(error.code() == ErrorCode::invalid_option);
@@ -70,35 +75,6 @@ std::string check_refusal(OptionGroup group, const OptionValues& values) {
     return error.message();
   }
   return {};
-}
-
-// A value that the option takes.
-std::string some_value(const OptionInfo& option) {
-  if (!option.choices.empty()) return option.choices.back();
-  switch (option.kind) {
-    case OptionKind::flag:
-      return "true";
-    case OptionKind::integer:
-      return std::to_string(option.low ? static_cast<int>(*option.low) + 1 : 2);
-    case OptionKind::real:
-      return "0.5";
-    case OptionKind::bytes:
-      return "4KiB";
-    case OptionKind::duration:
-      return "90s";
-    default:
-      break;
-  }
-  if (option.value == "N") return "2";
-  if (option.value.find('=') != std::string::npos) return "x=1";
-  if (option.name == "class-weights") return "1,2";
-  if (option.name == "loss-scale") return "dynamic";
-  if (option.name == "no-fusion") return "all";
-  if (option.name == "image-size") return "2x3";
-  if (option.name == "preprocess") return "scale=1/255";
-  if (option.name == "augment") return "flip";
-  if (option.name == "chat-template") return "chatml";
-  return "name";
 }
 
 const OptionInfo& info_of(OptionGroup group, const std::string& name) {

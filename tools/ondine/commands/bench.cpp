@@ -21,17 +21,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-struct BenchArguments {
-  std::string model;
-  std::int64_t dim_size = 32;
-  std::vector<std::string> shapes;
-  LoadOptions load;
-  std::size_t steps = 50;
-  std::size_t algorithm = 0;
-  bool inference = false;
-  bool as_json = false;
-};
-
 // getrusage also counts the memory of the program that started this one, before it became this one.
 std::uint64_t resident_peak() {
   std::ifstream status("/proc/self/status");
@@ -59,24 +48,25 @@ struct Result {
   std::vector<ProfileEntry> operators;
 };
 
-Result measure(const BenchArguments& options) {
-  Model model = Model::load(options.model, options.load);
+Result measure(const CommandOptions& options) {
+  Model model = Model::load(options.text("model"), load_of(options));
   print_warnings(model);
-  const bool training = !options.inference && model.algorithm_count() > 0;
+  const std::size_t algorithm = options.count("algorithm");
+  const bool training = !options.has("inference") && model.algorithm_count() > 0;
   const std::vector<PortInfo> inputs =
-      training ? model.algorithm(options.algorithm).inputs : model.inputs();
-  const NamedValues feeds =
-      synthetic_feeds(inputs, options.dim_size, 1, parse_shapes(options.shapes, inputs));
+      training ? model.algorithm(algorithm).inputs : model.inputs();
+  const NamedValues feeds = synthetic_feeds(inputs, options.integer("dim-size"), 1,
+                                            parse_shapes(options.texts("shape"), inputs));
   NamedValues results;
   if (training) {
-    for (const std::string& name : step_metrics(model, options.algorithm)) {
+    for (const std::string& name : step_metrics(model, algorithm)) {
       results.emplace_back(name, Value());
     }
   }
   const auto step = [&] {
     const auto start = Clock::now();
     if (training) {
-      model.train_step_into(feeds, options.algorithm, results);
+      model.train_step_into(feeds, algorithm, results);
     } else {
       model.infer(feeds);
     }
@@ -85,16 +75,16 @@ Result measure(const BenchArguments& options) {
   Result result;
   std::vector<std::string> fetches;
   for (const NamedValue& value : results) fetches.push_back(value.first);
-  result.plan =
-      model.plan(feeds, training ? std::optional(options.algorithm) : std::nullopt, fetches);
+  result.plan = model.plan(feeds, training ? std::optional(algorithm) : std::nullopt, fetches);
   result.first_ms = step();
   std::vector<double> times;
-  for (std::size_t i = 0; i < options.steps; ++i) times.push_back(step());
+  const std::size_t steps = options.count("steps");
+  for (std::size_t i = 0; i < steps; ++i) times.push_back(step());
   result.median_ms = median(times);
   result.fastest_ms = *std::min_element(times.begin(), times.end());
   result.resident = resident_peak();
   model.set_profiling(true);
-  const std::size_t profiled = std::max<std::size_t>(1, options.steps / 5);
+  const std::size_t profiled = std::max<std::size_t>(1, steps / 5);
   for (std::size_t i = 0; i < profiled; ++i) step();
   result.operators = model.profile();
   for (ProfileEntry& entry : result.operators) {
@@ -104,15 +94,15 @@ Result measure(const BenchArguments& options) {
   return result;
 }
 
-void print_json(const BenchArguments& options, const Result& result) {
+void print_json(const CommandOptions& options, const Result& result) {
   nlohmann::json operators = nlohmann::json::array();
   for (const ProfileEntry& entry : result.operators) {
     operators.push_back({{"op", entry.op}, {"calls", entry.calls}, {"ms", entry.seconds * 1e3}});
   }
-  std::cout << nlohmann::json{{"model", options.model},
-                              {"batch", options.dim_size},
-                              {"threads", options.load.threads},
-                              {"steps", options.steps},
+  std::cout << nlohmann::json{{"model", options.text("model")},
+                              {"batch", options.integer("dim-size")},
+                              {"threads", load_of(options).threads},
+                              {"steps", options.count("steps")},
                               {"first_ms", result.first_ms},
                               {"median_ms", result.median_ms},
                               {"fastest_ms", result.fastest_ms},
@@ -143,34 +133,25 @@ void print(const Result& result) {
   }
 }
 
+int run_bench(const CommandOptions& options) {
+  note_precision(load_of(options));
+  const Result result = measure(options);
+  if (options.has("json")) {
+    print_json(options, result);
+  } else {
+    print(result);
+  }
+  return 0;
+}
+
 }  // namespace
 
 void add_bench(Parser& parser) {
-  auto options = std::make_shared<BenchArguments>();
-  Command command = parser.add("bench", "Time training steps or inference on synthetic data",
-                               "  ondine bench train.onnx --dim-size 64 --threads 2\n"
-                               "  ondine bench model.onnx --inference --json\n"
-                               "  ondine bench model.onnx --shape input=1x3x48x320\n");
-  command.option("MODEL", &options->model, "Model file").required();
-  command.option("--dim-size", &options->dim_size, "Size of dynamic dimensions").positive();
-  command.renamed("--batch", "--dim-size");
-  command.option("--shape", &options->shapes,
-                 "INPUT=DIMxDIMx..., the shape of an input with dynamic dimensions");
-  add_load_options(command, options->load);
-  command.option("--steps", &options->steps, "Number of timed steps").positive();
-  command.option("--algorithm", &options->algorithm, "Index of the training algorithm");
-  command.option("--inference", &options->inference, "Time inference instead of training");
-  command.option("--json", &options->as_json, "Print JSON");
-  command.runs([options] {
-    note_precision(options->load);
-    const Result result = measure(*options);
-    if (options->as_json) {
-      print_json(*options, result);
-    } else {
-      print(result);
-    }
-    return 0;
-  });
+  parser.add("bench", "Time training steps or inference on synthetic data",
+             "  ondine bench train.onnx --dim-size 64 --threads 2\n"
+             "  ondine bench model.onnx --inference --json\n"
+             "  ondine bench model.onnx --shape input=1x3x48x320\n",
+             run_bench);
 }
 
 }  // namespace ondine::cli

@@ -10,19 +10,6 @@
 namespace ondine::cli {
 namespace {
 
-struct DifferentiateArguments {
-  std::string model;
-  std::string output;
-  std::string of;
-  std::vector<std::string> by;
-  bool forward = false;
-  bool seeded = false;
-  bool hessian = false;
-  std::optional<std::uint64_t> opset;
-  std::optional<std::uint64_t> external;
-  LoadOptions load;
-};
-
 // "W,x" names two tensors.
 std::vector<std::string> names_in(const std::vector<std::string>& lists) {
   std::vector<std::string> names;
@@ -34,20 +21,19 @@ std::vector<std::string> names_in(const std::vector<std::string>& lists) {
   return names;
 }
 
-int run_differentiate(const DifferentiateArguments& options) {
+int run_differentiate(const CommandOptions& options) {
   DifferentiateOptions how;
-  how.of = options.of;
-  how.by = names_in(options.by);
-  how.kind = options.forward   ? DerivativeKind::jacobian_vector
-             : options.seeded  ? DerivativeKind::vector_jacobian
-             : options.hessian ? DerivativeKind::hessian_vector
-                               : DerivativeKind::gradient;
-  if (options.opset) how.opset = static_cast<std::int64_t>(*options.opset);
-  how.external_data_from = options.external;
-  const LowerReport report = differentiate(options.model, options.output, how, options.load);
-  print_warnings(report.warnings);
-  std::cout << options.output << ": " << report.nodes << " nodes of ai.onnx " << report.opset
-            << '\n';
+  how.of = options.text("of");
+  how.by = names_in(options.texts("by"));
+  how.kind = options.has("forward")           ? DerivativeKind::jacobian_vector
+             : options.has("vector-jacobian") ? DerivativeKind::vector_jacobian
+             : options.has("hessian")         ? DerivativeKind::hessian_vector
+                                              : DerivativeKind::gradient;
+  how.opset = options.find_integer("opset");
+  how.external_data_from = external_data_of(options);
+  const std::string output = options.text("output");
+  const LowerReport report = differentiate(options.text("model"), output, how, load_of(options));
+  std::cout << output << ": " << report.nodes << " nodes of ai.onnx " << report.opset << '\n';
   for (const std::string& name : report.feeds) std::cout << "  input   " << printable(name) << '\n';
   for (const std::string& name : report.results)
     std::cout << "  output  " << printable(name) << '\n';
@@ -57,34 +43,11 @@ int run_differentiate(const DifferentiateArguments& options) {
 }  // namespace
 
 void add_differentiate(Parser& parser) {
-  auto options = std::make_shared<DifferentiateArguments>();
-  Command command = parser.add(
-      "differentiate", "Write the derivatives of a tensor as a model of standard operators",
-      "  ondine differentiate net.onnx --of y --by W,x -o gradient.onnx\n"
-      "  ondine differentiate net.onnx --of y --by x --forward -o jvp.onnx\n"
-      "  ondine differentiate net.onnx --of loss --by W --hessian -o hvp.onnx\n");
-  command.option("MODEL", &options->model, "Model whose main graph to differentiate").required();
-  command.option("-o,--output", &options->output, "Inference model to write").required();
-  command.option("--of", &options->of, "Tensor to differentiate; the sum of its elements")
-      .required();
-  command.option("--by", &options->by, "Inputs, initializers or other tensors, with commas")
-      .required();
-  const Option forward = command.option("--forward", &options->forward,
-                                        "Jacobian-vector product; the vectors are inputs");
-  const Option seeded = command.option("--vector-jacobian", &options->seeded,
-                                       "Vector-Jacobian product; the vector is an input");
-  Option hessian = command.option("--hessian", &options->hessian,
-                                  "Hessian-vector product; the vectors are inputs");
-  hessian.excludes(forward).excludes(seeded);
-  Option(seeded).excludes(forward);
-  // The name of before, without the random numbers of --seed in it.
-  Option former = command.option("--seed-input", &options->seeded, "");
-  former.hidden().excludes(forward).excludes(hessian);
-  command.option("--opset", &options->opset,
-                 "Version of ai.onnx (default: the model's, at least 18)");
-  add_external_data(command, options->external);
-  add_operator_sets(command, options->load);
-  command.runs([options] { return run_differentiate(*options); });
+  parser.add("differentiate", "Write the derivatives of a tensor as a model of standard operators",
+             "  ondine differentiate net.onnx --of y --by W,x -o gradient.onnx\n"
+             "  ondine differentiate net.onnx --of y --by x --forward -o jvp.onnx\n"
+             "  ondine differentiate net.onnx --of loss --by W --hessian -o hvp.onnx\n",
+             run_differentiate);
 }
 
 }  // namespace ondine::cli

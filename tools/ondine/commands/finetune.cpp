@@ -16,29 +16,13 @@
 namespace ondine::cli {
 namespace {
 
-struct FinetuneArguments {
-  std::string model;
-  std::string output;
-  DataOptions data;
-  std::vector<std::string> validation_data;
-  OptionValues values;  // of the table
-  bool quiet = false;
-  LoadOptions load;
-};
-
-void add_validation(Command command, FinetuneArguments& options) {
-  const Option data = command.option("--validation-data", &options.validation_data,
-                                     "Folder or files to evaluate on");
-  command.find("--validation-split").excludes(data);
-  command.find("--folds").excludes(data);
-}
-
-FinetuneOptions completed(const FinetuneArguments& options) {
-  FinetuneOptions tune = finetune_options(options.values, OptionSpelling::dashes);
-  tune.output = options.output;
-  tune.data = plain_dataset_options(options.data);
-  if (!options.validation_data.empty()) tune.validation = to_paths(options.validation_data);
-  tune.load = options.load;
+FinetuneOptions finetune_of(const CommandOptions& options) {
+  FinetuneOptions tune =
+      finetune_options(options.of(OptionGroup::finetune), OptionSpelling::dashes);
+  tune.output = options.text("output");
+  tune.data = plain_dataset_options(data_of(options));
+  if (options.has("validation-data")) tune.validation = to_paths(options.texts("validation-data"));
+  tune.load = load_of(options);
   return tune;
 }
 
@@ -72,16 +56,15 @@ int interrupted(const TrainerOptions& trainer) {
   return InterruptGuard::exit_code();
 }
 
-int run_finetune(const FinetuneArguments& options) {
-  if (options.data.data.empty()) throw WrongUsage("finetune needs --data");
-  note_precision(options.load);
-  FinetuneOptions tune = completed(options);
-  Progress progress(options.quiet);
+int run_finetune(const CommandOptions& options) {
+  FinetuneOptions tune = finetune_of(options);
+  note_precision(tune.load);
+  Progress progress(options.has("quiet"));
   watch(tune, progress);
   const InterruptGuard guard;
   const FinetuneModel model =
-      options.model.empty() ? FinetuneModel() : FinetuneModel(options.model);
-  const FinetuneReport report = finetune(model, to_paths(options.data.data), tune);
+      options.has("model") ? FinetuneModel(options.text("model")) : FinetuneModel();
+  const FinetuneReport report = finetune(model, to_paths(options.texts("data")), tune);
   for (const std::string& note : report.notes) std::cerr << "note: " << printable(note) << '\n';
   if (report.fit.reason == StopReason::requested) return interrupted(tune.trainer);
   print_folds(report.fit, progress);
@@ -100,24 +83,12 @@ int run_finetune(const FinetuneArguments& options) {
 }  // namespace
 
 void add_finetune(Parser& parser) {
-  auto options = std::make_shared<FinetuneArguments>();
-  Command command = parser.add(
+  parser.add(
       "finetune", "Tune a model, or a new network, for data in one go",
       "  ondine finetune net.onnx --data photos/ -o tuned.onnx\n"
       "  ondine finetune --data table.csv --target price -o prices.onnx --report report.html\n"
-      "  ondine finetune net.onnx --data texts.jsonl --epochs 3 --learning-rate 0.001 -o t.onnx\n");
-  command.option("MODEL", &options->model,
-                 "Inference model; if absent a new network (see the command new)");
-  options->data.cache_bytes = {};
-  add_data_options(command, options->data, options->load.deadline);
-  command.option("-o,--output", &options->output, "Tuned inference model to write").required();
-  command.table(OptionGroup::finetune, options->values);
-  add_validation(command, *options);
-  command.option("--quiet", &options->quiet, "Print errors and warnings only");
-  add_load_options(command, options->load);
-  add_seed(command, options->load);
-  command.takes_job_file("finetune");
-  command.runs([options] { return run_finetune(*options); });
+      "  ondine finetune net.onnx --data texts.jsonl --epochs 3 --learning-rate 0.001 -o t.onnx\n",
+      run_finetune);
 }
 
 }  // namespace ondine::cli

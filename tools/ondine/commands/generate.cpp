@@ -17,20 +17,6 @@
 namespace ondine::cli {
 namespace {
 
-struct GenerateArguments {
-  std::string model;
-  std::string prompt;
-  std::string chat;  // "-": each line of the standard input
-  bool chats = false;
-  std::string system;
-  std::string checkpoint;
-  std::vector<std::string> adapters;
-  OptionValues text;      // of the table
-  OptionValues generate;  // of the table
-  LoadOptions load;
-  bool quiet = false;
-};
-
 std::string count_of_tokens(std::uint64_t tokens) {
   return std::to_string(tokens) + (tokens == 1 ? " token" : " tokens");
 }
@@ -61,9 +47,10 @@ bool write(std::string_view part) {
 // Answers messages of the user, which stay part of the conversation with what was answered.
 class Chat {
  public:
-  Chat(const Generator& generator, const GenerateArguments& options)
-      : generator_(&generator), is_quiet_(options.quiet) {
-    if (!options.system.empty()) messages_.push_back({"system", options.system});
+  Chat(const Generator& generator, const CommandOptions& options)
+      : generator_(&generator), is_quiet_(options.has("quiet")) {
+    const std::string system = options.text("system");
+    if (!system.empty()) messages_.push_back({"system", system});
   }
 
   void answer(const std::string& message) {
@@ -91,25 +78,32 @@ class Chat {
   std::vector<ChatMessage> messages_;
 };
 
-void generate(const Generator& generator, const GenerateArguments& options) {
-  if (options.chats) {
+void generate(const Generator& generator, const CommandOptions& options) {
+  if (options.has("chat")) {
     Chat chat(generator, options);
-    return options.chat == "-" ? chat.answer_lines() : chat.answer(options.chat);
+    // Each line of the standard input.
+    const std::string message = options.text("chat");
+    return message == "-" ? chat.answer_lines() : chat.answer(message);
   }
-  const GenerateReport report = generator.generate(options.prompt, write);
+  const GenerateReport report = generator.generate(options.text("prompt"), write);
   std::cout << '\n';
-  if (!options.quiet) print(report);
+  if (!options.has("quiet")) print(report);
 }
 
-int run_generate(const GenerateArguments& options) {
-  GenerateOptions how = generate_options(options.generate, OptionSpelling::dashes);
-  note_precision(options.load);
-  Model model = Model::load(options.model, options.load);
+int run_generate(const CommandOptions& options) {
+  if (!options.has("prompt") && !options.has("chat")) {
+    throw WrongUsage("--prompt or --chat is needed");
+  }
+  GenerateOptions how = generate_options(options.of(OptionGroup::generate), OptionSpelling::dashes);
+  const LoadOptions load = load_of(options);
+  note_precision(load);
+  Model model = Model::load(options.text("model"), load);
   const std::size_t warned = print_warnings(model);
-  if (!options.checkpoint.empty()) take_checkpoint(model, options.checkpoint);
-  model = with_adapter_folders(std::move(model), options.adapters, options.load);
-  const TextOptions text =
-      dataset_options(options.text, model, DataUse::inference, OptionSpelling::dashes).text;
+  if (options.has("checkpoint")) take_checkpoint(model, options.text("checkpoint"));
+  model = with_adapter_folders(std::move(model), options.texts("adapter"), load);
+  const TextOptions text = dataset_options(options.of(OptionGroup::data), model, DataUse::inference,
+                                           OptionSpelling::dashes)
+                               .text;
   how.encoding = text.encoding;
   how.chat_template = text.next.chat_template;
   generate(Generator(model, how), options);
@@ -120,36 +114,13 @@ int run_generate(const GenerateArguments& options) {
 }  // namespace
 
 void add_generate(Parser& parser) {
-  auto options = std::make_shared<GenerateArguments>();
-  Command command = parser.add(
+  parser.add(
       "generate", "Write text with a language model, as it comes",
       "  ondine generate model.onnx --tokenizer tokenizer.json --prompt 'In the beginning'\n"
       "  ondine generate tuned.onnx --prompt 'define: river' --temperature 0.7 --top-k 40 \\\n"
       "      --top-p 0.9 --stop END --max-tokens 200 --seed 1\n"
-      "  ondine generate tuned.onnx --chat 'What is a river?' --chat-template chatml\n");
-  command.option("MODEL", &options->model, "Model file").required();
-  const Option prompt = command.option("--prompt", &options->prompt, "Text to continue");
-  const Option chat =
-      command
-          .option("--chat", &options->chat,
-                  "Message of the user to answer; '-' takes each line of the standard input as one")
-          .excludes(prompt);
-  command.option("--system", &options->system, "Message of the system, before the others")
-      .needs(chat);
-  command.option("--checkpoint", &options->checkpoint, "Checkpoint whose state to use");
-  command.option("--adapter", &options->adapters,
-                 "FOLDER or FOLDER=WEIGHT: a folder of PEFT's whose adapters count WEIGHT times, 1 "
-                 "if absent; repeat for several");
-  command.table(OptionGroup::data, options->text, {"tokenizer", "chat-template"});
-  command.find("--chat-template").needs(chat);
-  command.table(OptionGroup::generate, options->generate);
-  command.option("--quiet", &options->quiet, "Print the text, errors and warnings only");
-  add_run_options(command, options->load);
-  command.runs([options, prompt, chat] {
-    options->chats = chat.given();
-    if (!prompt.given() && !chat.given()) throw WrongUsage("--prompt or --chat is needed");
-    return run_generate(*options);
-  });
+      "  ondine generate tuned.onnx --chat 'What is a river?' --chat-template chatml\n",
+      run_generate);
 }
 
 }  // namespace ondine::cli

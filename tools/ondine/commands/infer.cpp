@@ -17,18 +17,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct InferArguments {
-  std::string model;
-  std::vector<std::string> inputs;
-  std::string checkpoint;
-  std::vector<std::string> adapters;
-  std::string folder;
-  InferDataOptions on_data;
-  LoadOptions load;
-  std::string prompt;
-  SampleOptions sample;
-};
-
 // One row of the right size is used as it is; a stack of images is converted to the dims and range
 // of the input.
 Value fit(const PortInfo& port, const Tensor& array) {
@@ -78,43 +66,37 @@ void save(const NamedValue& output, const fs::path& base) {
   save_value(base.string() + ".pb", output);
 }
 
-void sample(const Model& model, const InferArguments& options) {
-  if (!options.inputs.empty() || !options.on_data.data.data.empty()) {
-    throw WrongUsage("infer takes --input, --data or --prompt");
-  }
-  SampleOptions how = options.sample;
-  how.encoding = dataset_options(options.on_data.data, model, DataUse::inference).text.encoding;
-  const std::string text = options.prompt + sample_text(model, options.prompt, how);
-  if (options.folder.empty()) {
+void sample(const Model& model, const CommandOptions& options) {
+  SampleOptions how;
+  how.tokens = options.count("sample");
+  how.temperature = options.real("temperature");
+  how.seed = options.count("seed");
+  how.encoding = dataset_options(data_of(options), model, DataUse::inference).text.encoding;
+  const std::string prompt = options.text("prompt");
+  const std::string text = prompt + sample_text(model, prompt, how);
+  if (!options.has("output")) {
     std::cout << text << '\n';
     return;
   }
-  replace_file(options.folder, [&](std::ostream& out) { out << text; });
+  replace_file(options.text("output"), [&](std::ostream& out) { out << text; });
 }
 
-int run_infer(const InferArguments& options) {
-  Model model = Model::load(options.model, options.load);
-  const std::size_t warned = print_warnings(model);
-  if (!options.checkpoint.empty()) take_checkpoint(model, options.checkpoint);
-  model = with_adapter_folders(std::move(model), options.adapters, options.load);
-  if (!options.prompt.empty()) {
-    require_data(options.on_data.data, {"tokenizer"});
-    sample(model, options);
-    return 0;
-  }
-  if (!options.on_data.data.data.empty()) {
-    if (!options.inputs.empty()) throw WrongUsage("infer takes --input or --data");
-    InferDataOptions on_data = options.on_data;
-    on_data.output = options.folder;
-    infer_data(model, on_data);
-    print_warnings(model, warned);
-    return 0;
-  }
-  require_data(options.on_data.data);
-  if (!options.on_data.masks.empty()) throw WrongUsage("--masks needs --data");
+InferDataOptions infer_data_of(const CommandOptions& options) {
+  InferDataOptions result;
+  result.data = data_of(options);
+  result.map = options.of(OptionGroup::evaluate);
+  if (options.has("top")) result.top = options.count("top");
+  result.model_output = options.text("model-output");
+  result.all_outputs = options.has("all-outputs");
+  result.output = options.text("output");
+  result.masks = options.text("masks");
+  return result;
+}
+
+NamedValues load_feeds(const Model& model, const std::vector<std::string>& pairs) {
   const std::vector<PortInfo> ports = model.inputs();
   NamedValues feeds;
-  for (const std::string& pair : options.inputs) {
+  for (const std::string& pair : pairs) {
     const auto [name, file] = split_pair(pair, "--input", ports);
     const auto port =
         std::find_if(ports.begin(), ports.end(),
@@ -124,18 +106,38 @@ int run_infer(const InferArguments& options) {
     }
     feeds.emplace_back(name, load_feed(*port, file));
   }
-  const NamedValues outputs = model.infer(feeds);
-  print_warnings(model, warned);
-  if (options.folder.empty()) {
-    for (const NamedValue& output : outputs) print(output);
-    return 0;
-  }
-  fs::create_directories(options.folder);
+  return feeds;
+}
+
+void save_all(const NamedValues& outputs, const fs::path& folder) {
+  fs::create_directories(folder);
   std::vector<std::string> names;
   for (const NamedValue& output : outputs) names.push_back(output.first);
   const std::vector<std::string> files = file_names_of(names);
-  for (std::size_t i = 0; i < files.size(); ++i) {
-    save(outputs[i], fs::path(options.folder) / files[i]);
+  for (std::size_t i = 0; i < files.size(); ++i) save(outputs[i], folder / files[i]);
+}
+
+int run_infer(const CommandOptions& options) {
+  const LoadOptions load = load_of(options);
+  Model model = Model::load(options.text("model"), load);
+  const std::size_t warned = print_warnings(model);
+  if (options.has("checkpoint")) take_checkpoint(model, options.text("checkpoint"));
+  model = with_adapter_folders(std::move(model), options.texts("adapter"), load);
+  if (options.has("prompt")) {
+    sample(model, options);
+    return 0;
+  }
+  if (options.has("data")) {
+    infer_data(model, infer_data_of(options));
+    print_warnings(model, warned);
+    return 0;
+  }
+  const NamedValues outputs = model.infer(load_feeds(model, options.texts("input")));
+  print_warnings(model, warned);
+  if (options.has("output")) {
+    save_all(outputs, options.text("output"));
+  } else {
+    for (const NamedValue& output : outputs) print(output);
   }
   return 0;
 }
@@ -143,51 +145,13 @@ int run_infer(const InferArguments& options) {
 }  // namespace
 
 void add_infer(Parser& parser) {
-  auto options = std::make_shared<InferArguments>();
-  Command command =
-      parser.add("infer", "Run a model on inputs from files (.npy, .pb, IDX), images or a data set",
-                 "  ondine infer model.onnx --input image=x.npy\n"
-                 "  ondine infer model.onnx --input a=a.npy --input b=b.npy -o results\n"
-                 "  ondine infer tuned.onnx --data rose.jpg tulip.png --top 5\n"
-                 "  ondine infer tuned.onnx --data photos -o classes.csv\n"
-                 "  ondine infer tuned.onnx --prompt 'In the beginning' --sample 200\n");
-  command.option("MODEL", &options->model, "Model file").required();
-  command.option("--input", &options->inputs, "NAME=FILE; repeat for each input");
-  command.option("--checkpoint", &options->checkpoint, "Checkpoint whose state to use");
-  command.option("--adapter", &options->adapters,
-                 "FOLDER or FOLDER=WEIGHT: a folder of PEFT's whose adapters count WEIGHT times, 1 "
-                 "if absent; repeat for several");
-  command.option(
-      "-o,--output", &options->folder,
-      "Folder to write the outputs to, as NAME.npy; with --data a .csv file, with --prompt "
-      "a text");
-  add_data_options(command, options->on_data.data, options->load.deadline);
-  command.table(OptionGroup::evaluate, options->on_data.map, {"map"});
-  command.option("--top", &options->on_data.top, "With --data: the K best classes of each row")
-      .positive();
-  command.option("--model-output", &options->on_data.model_output,
-                 "With --data: output to show; the one that was trained if absent");
-  command.option("--all-outputs", &options->on_data.all_outputs,
-                 "With --data: show the other outputs too, as they are");
-  Option masks = command.option(
-      "--masks", &options->on_data.masks,
-      "With --data of pictures: folder for a .png with the class of each pixel, in the "
-      "size of the picture");
-  Option prompt = command.option("--prompt", &options->prompt,
-                                 "Text to continue, by a model of the next byte or piece");
-  masks.excludes(prompt);
-  command.option("--sample", &options->sample.tokens, "With --prompt: bytes or pieces to add")
-      .needs(prompt);
-  command
-      .option("--temperature", &options->sample.temperature,
-              "With --prompt: divides the scores; 0 takes the largest one each time")
-      .needs(prompt);
-  command.option("--seed", &options->sample.seed, "With --prompt: seed of the random choice")
-      .needs(prompt);
-  add_threads(command, options->load);
-  add_deadline(command, options->load);
-  add_operator_sets(command, options->load);
-  command.runs([options] { return run_infer(*options); });
+  parser.add("infer", "Run a model on inputs from files (.npy, .pb, IDX), images or a data set",
+             "  ondine infer model.onnx --input image=x.npy\n"
+             "  ondine infer model.onnx --input a=a.npy --input b=b.npy -o results\n"
+             "  ondine infer tuned.onnx --data rose.jpg tulip.png --top 5\n"
+             "  ondine infer tuned.onnx --data photos -o classes.csv\n"
+             "  ondine infer tuned.onnx --prompt 'In the beginning' --sample 200\n",
+             run_infer);
 }
 
 }  // namespace ondine::cli

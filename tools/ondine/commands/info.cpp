@@ -153,29 +153,18 @@ json to_json(const LayerReport& report) {
   return result;
 }
 
-struct InfoArguments {
-  std::vector<std::string> models;
-  bool as_json = false;
-  bool operators = false;
-  bool fingerprint = false;
-  bool layers = false;
-  std::vector<std::string> shapes;
-  std::size_t algorithm = 0;
-  LoadOptions load;
-};
-
 // Inputs of main graph and algorithm.
 std::vector<PortInfo> all_inputs(const Model& model, std::size_t algorithm) {
   return model.algorithm_count() > 0 ? model.algorithm(algorithm).inputs : model.inputs();
 }
 
-void print_layers(const Model& model, const InfoArguments& options) {
-  const std::vector<PortInfo> inputs = all_inputs(model, options.algorithm);
+void print_layers(const Model& model, const CommandOptions& options) {
   LayerRequest request;
-  request.algorithm = options.algorithm;
-  request.shapes = complete_shapes(inputs, parse_shapes(options.shapes, inputs), 1);
+  request.algorithm = options.count("algorithm");
+  const std::vector<PortInfo> inputs = all_inputs(model, request.algorithm);
+  request.shapes = complete_shapes(inputs, parse_shapes(options.texts("shape"), inputs), 1);
   const LayerReport report = layers(model, request);
-  if (options.as_json) {
+  if (options.has("json")) {
     std::cout << to_json(report).dump(2, ' ', false, json::error_handler_t::replace) << '\n';
     return;
   }
@@ -186,10 +175,10 @@ void print_layers(const Model& model, const InfoArguments& options) {
 }
 
 // The file for the CMake option ONDINE_OPERATORS.
-void print_operators(const InfoArguments& options) {
+void print_operators(const CommandOptions& options) {
   std::map<std::string, std::string> uses;
-  for (const std::string& model : options.models) {
-    for (const OperatorUse& use : operators_of(model, options.load)) {
+  for (const std::string& model : options.texts("model")) {
+    for (const OperatorUse& use : operators_of(model, load_of(options))) {
       uses[use.identifier] =
           printable((use.domain.empty() ? "ai.onnx" : use.domain) + " " + use.name);
     }
@@ -199,63 +188,47 @@ void print_operators(const InfoArguments& options) {
   }
 }
 
+void print_model(const std::string& file, const CommandOptions& options) {
+  const LoadedModel loaded = load_with_operators(file, load_of(options));
+  const Model& model = loaded.model;
+  print_warnings(model);
+  if (options.has("layers")) {
+    print_layers(model, options);
+  } else if (options.has("json")) {
+    json described = describe(model, options.has("fingerprint"));
+    described["contrib_operators"] = contrib_operators(loaded);
+    std::cout << described.dump(2, ' ', false, json::error_handler_t::replace) << '\n';
+  } else {
+    print(loaded, options.has("fingerprint"));
+  }
+}
+
+int run_info(const CommandOptions& options) {
+  if (options.has("operators")) {
+    print_operators(options);
+    return 0;
+  }
+  const std::vector<std::string> files = options.texts("model");
+  const bool as_json = options.has("json");
+  for (const std::string& file : files) {
+    if (files.size() > 1 && !as_json) std::cout << file << '\n';
+    if (is_operator_set(file)) {
+      print_operator_set(file, as_json);
+    } else {
+      print_model(file, options);
+    }
+  }
+  return 0;
+}
+
 }  // namespace
 
 void add_info(Parser& parser) {
-  auto options = std::make_shared<InfoArguments>();
-  Command command = parser.add(
-      "info", "Print inputs, outputs, algorithms and state of a model, or an operator set",
-      "  ondine info model.onnx\n  ondine info model.onnx --json\n"
-      "  ondine info --layers model.onnx --shape input=1x3x224x224\n"
-      "  ondine info --operators model.onnx train.onnx > operators.txt\n");
-  command.option("MODEL", &options->models, "Model files").required();
-  Option as_json = command.option("--json", &options->as_json, "Print JSON");
-  command.option("--fingerprint", &options->fingerprint,
-                 "Compute the fingerprint even if many weights must be read for it");
-  Option operators = command
-                         .option("--operators", &options->operators,
-                                 "Print the operators that the models need, for the CMake option "
-                                 "ONDINE_OPERATORS")
-                         .excludes(as_json);
-  Option layers = command
-                      .option("--layers", &options->layers,
-                              "Print the layers with parameters, multiply-adds and memory")
-                      .excludes(operators);
-  command
-      .option("--shape", &options->shapes,
-              "For --layers: INPUT=DIMxDIMx..., the shape of an input; dynamic dimensions are 1 if "
-              "absent")
-      .needs(layers);
-  command
-      .option("--algorithm", &options->algorithm, "For --layers: index of the training algorithm")
-      .needs(layers);
-  add_operator_sets(command, options->load);
-  command.runs([options] {
-    if (options->operators) {
-      print_operators(*options);
-      return 0;
-    }
-    for (const std::string& file : options->models) {
-      if (options->models.size() > 1 && !options->as_json) std::cout << file << '\n';
-      if (is_operator_set(file)) {
-        print_operator_set(file, options->as_json);
-        continue;
-      }
-      const LoadedModel loaded = load_with_operators(file, options->load);
-      const Model& model = loaded.model;
-      print_warnings(model);
-      if (options->layers) {
-        print_layers(model, *options);
-      } else if (options->as_json) {
-        json described = describe(model, options->fingerprint);
-        described["contrib_operators"] = contrib_operators(loaded);
-        std::cout << described.dump(2, ' ', false, json::error_handler_t::replace) << '\n';
-      } else {
-        print(loaded, options->fingerprint);
-      }
-    }
-    return 0;
-  });
+  parser.add("info", "Print inputs, outputs, algorithms and state of a model, or an operator set",
+             "  ondine info model.onnx\n  ondine info model.onnx --json\n"
+             "  ondine info --layers model.onnx --shape input=1x3x224x224\n"
+             "  ondine info --operators model.onnx train.onnx > operators.txt\n",
+             run_info);
 }
 
 }  // namespace ondine::cli

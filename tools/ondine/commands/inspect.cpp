@@ -11,16 +11,6 @@ namespace {
 
 using nlohmann::json;
 
-struct InspectOptions {
-  std::string model;
-  std::string stage = "model";
-  std::size_t algorithm = 0;
-  std::vector<std::string> shapes;
-  bool infer = false;
-  bool as_json = false;
-  LoadOptions load;
-};
-
 json to_json(const PlannedValue& value) {
   json result{{"name", value.name},        {"type", value.type},
               {"bytes", value.bytes},      {"storage", to_string(value.storage)},
@@ -57,57 +47,43 @@ json to_json(const PlanReport& report) {
           {"peak_values", to_json(report.peak_values)}};
 }
 
-void print_plan(const Model& model, const InspectOptions& options) {
+void print_plan(const Model& model, const CommandOptions& options) {
   PlanRequest request;
-  if (model.algorithm_count() > 0 && !options.infer) request.algorithm = options.algorithm;
+  if (model.algorithm_count() > 0 && !options.has("infer")) {
+    request.algorithm = options.count("algorithm");
+  }
   const std::vector<PortInfo> inputs =
       request.algorithm ? model.algorithm(*request.algorithm).inputs : model.inputs();
-  request.shapes = parse_shapes(options.shapes, inputs);
+  request.shapes = parse_shapes(options.texts("shape"), inputs);
   const PlanReport report = model.plan_report(request);
-  if (options.as_json) {
+  if (options.text("format") == "json") {
     std::cout << to_json(report).dump(2, ' ', false, json::error_handler_t::replace) << '\n';
   } else {
     std::cout << to_string(report);
   }
 }
 
+int run_inspect(const CommandOptions& options) {
+  const LoadOptions load = load_of(options);
+  note_precision(load);
+  const Model model = Model::load(options.text("model"), load);
+  print_warnings(model);
+  const std::string stage = options.text("stage");
+  if (stage == "plan") {
+    print_plan(model, options);
+  } else {
+    std::cout << model.inspect(stage, options.count("algorithm")) << '\n';
+  }
+  return 0;
+}
+
 }  // namespace
 
 void add_inspect(Parser& parser) {
-  auto options = std::make_shared<InspectOptions>();
-  Command command =
-      parser.add("inspect", "Print a model at one stage between its file and its execution",
-                 "  ondine inspect model.onnx --stage gradient\n"
-                 "  ondine inspect model.onnx --stage plan --shape input=1x3x224x224\n");
-  command.option("MODEL", &options->model, "Model file").required();
-  command
-      .option("--stage", &options->stage,
-              "model, graph, training, gradient, optimized or plan: every node with its "
-              "implementation and the storage of its outputs")
-      .required();
-  command.option("--algorithm", &options->algorithm, "Index of the training algorithm");
-  command.option("--shape", &options->shapes,
-                 "For --stage plan: INPUT=DIMxDIMx..., the shape of an input with dynamic dims");
-  command.option("--infer", &options->infer,
-                 "For --stage plan: plan inference instead of a training step");
-  const std::map<std::string, bool> formats{{"text", false}, {"json", true}};
-  command.choice("--format", &options->as_json, formats, "For --stage plan: text or json");
-  add_load_options(command, options->load);
-  command.runs([options] {
-    if (options->stage != "plan" &&
-        (!options->shapes.empty() || options->infer || options->as_json)) {
-      throw WrongUsage("--shape, --infer and --format need --stage plan");
-    }
-    note_precision(options->load);
-    const Model model = Model::load(options->model, options->load);
-    print_warnings(model);
-    if (options->stage == "plan") {
-      print_plan(model, *options);
-    } else {
-      std::cout << model.inspect(options->stage, options->algorithm) << '\n';
-    }
-    return 0;
-  });
+  parser.add("inspect", "Print a model at one stage between its file and its execution",
+             "  ondine inspect model.onnx --stage gradient\n"
+             "  ondine inspect model.onnx --stage plan --shape input=1x3x224x224\n",
+             run_inspect);
 }
 
 }  // namespace ondine::cli

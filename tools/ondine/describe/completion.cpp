@@ -125,19 +125,14 @@ std::string completion_script(const std::string& shell,
 }
 
 void add_completion(Parser& parser) {
-  auto shell = std::make_shared<std::string>();
-  Command command =
-      parser.add("completion", "Print a script that completes commands and options",
-                 "  ondine completion bash > /etc/bash_completion.d/ondine\n"
-                 "  ondine completion zsh > ~/.zfunc/_ondine\n"
-                 "  ondine completion fish > ~/.config/fish/completions/ondine.fish\n");
-  const std::map<std::string, std::string> shells{
-      {"bash", "bash"}, {"zsh", "zsh"}, {"fish", "fish"}};
-  command.choice("SHELL", shell.get(), shells, "bash, zsh or fish").required();
-  command.runs([shell, &parser] {
-    std::cout << completion_script(*shell, parser.definitions());
-    return 0;
-  });
+  parser.add("completion", "Print a script that completes commands and options",
+             "  ondine completion bash > /etc/bash_completion.d/ondine\n"
+             "  ondine completion zsh > ~/.zfunc/_ondine\n"
+             "  ondine completion fish > ~/.config/fish/completions/ondine.fish\n",
+             [&parser](const CommandOptions& options) {
+               std::cout << completion_script(options.text("shell"), parser.definitions());
+               return 0;
+             });
 }
 
 }  // namespace ondine::cli

@@ -1,15 +1,17 @@
-// Commands and options as they were declared, for help, completion, manual pages and job files.
+// Commands and options as the help, completion and manual pages show them.
 #pragma once
 
 #include <string>
 #include <vector>
+
+#include <ondine/options.h>
 
 namespace ondine::cli {
 
 struct OptionDefinition {
   std::vector<std::string> names;  // "--name" first, then "-n"; of a positional argument "NAME"
   std::string help;
-  std::string value;          // what it takes: "TEXT", "INT", ...; empty for a flag
+  std::string value;          // what it takes: "FILE", "N", ...; empty for a flag and an argument
   std::string default_value;  // empty where there is none
   std::vector<std::string> choices;
   bool required = false;
@@ -17,11 +19,13 @@ struct OptionDefinition {
   bool positional = false;
 };
 
+OptionDefinition definition_of(const OptionInfo& option);
+
 struct CommandDefinition {
   std::string name;
   std::string description;
   std::string footer;  // examples
-  std::vector<OptionDefinition> options;
+  std::vector<OptionDefinition> options = {};
 };
 
 struct ExitStatus {

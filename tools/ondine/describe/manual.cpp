@@ -100,24 +100,16 @@ std::string manual_page(const std::string& command,
 }
 
 void add_manual(Parser& parser) {
-  struct Options {
-    std::string command;
-    bool markdown = false;
-  };
-  auto options = std::make_shared<Options>();
-  Command command = parser.add("man", "Print a manual page",
-                               "  ondine man train | man -l -\n"
-                               "  ondine man\n"
-                               "  ondine man --markdown > docs/commands.md\n");
-  const Option name =
-      command.option("COMMAND", &options->command, "Command; the whole program if absent");
-  command.option("--markdown", &options->markdown, "Print all commands as a page in Markdown")
-      .excludes(name);
-  command.runs([options, &parser] {
-    std::cout << (options->markdown ? commands_page(parser.definitions())
-                                    : manual_page(options->command, parser.definitions()));
-    return 0;
-  });
+  parser.add("man", "Print a manual page",
+             "  ondine man train | man -l -\n"
+             "  ondine man\n"
+             "  ondine man --markdown > docs/commands.md\n",
+             [&parser](const CommandOptions& options) {
+               std::cout << (options.has("markdown")
+                                 ? commands_page(parser.definitions())
+                                 : manual_page(options.text("command"), parser.definitions()));
+               return 0;
+             });
 }
 
 }  // namespace ondine::cli

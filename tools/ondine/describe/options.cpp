@@ -1,9 +1,10 @@
 // The table of options, for people and for bindings to other languages.
+#include <algorithm>
 #include <iostream>
-#include <memory>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
-#include <ondine/options.h>
+#include <ondine/commands.h>
 
 #include "ondine/command.h"
 #include "ondine/describe/markdown.h"
@@ -21,6 +22,11 @@ constexpr const char* options_introduction =
     "`T` are powers of 1024, `KB`, `MB`, `GB` and `TB` of 1000), times too (`500ms`, `90s`, "
     "`10m`,\n"
     "`1.5h`, `2d`).\n";
+
+constexpr const char* commands_heading =
+    "\n## Commands\n\n"
+    "What the commands of the command line take: options above, and their own, which no structure\n"
+    "has.\n";
 
 const char* struct_of(OptionGroup group) {
   switch (group) {
@@ -49,9 +55,11 @@ const char* struct_of(OptionGroup group) {
     case OptionGroup::budget:
       return "TrainBudget";
     case OptionGroup::finetune:
+      return "FinetuneOptions";
+    case OptionGroup::command:
       break;
   }
-  return "FinetuneOptions";
+  return "none";
 }
 
 std::string range_of(const OptionInfo& option) {
@@ -64,6 +72,7 @@ std::string range_of(const OptionInfo& option) {
 
 std::string values_of(const OptionInfo& option) {
   if (!option.choices.empty()) return in_code(option.choices);
+  if (option.positional) return option.repeats ? "arguments" : "argument";
   std::string text = option.kind == OptionKind::text ? option.value : to_string(option.kind);
   if (const std::string range = range_of(option); !range.empty()) text += " " + range;
   return text + (option.repeats ? ", repeats" : "");
@@ -81,39 +90,89 @@ std::string applies_of(const OptionInfo& option) {
   return text;
 }
 
+// The rows of one heading after another.
+class OptionRows {
+ public:
+  void add(const OptionInfo& option) {
+    if (option.heading != heading_) {
+      heading_ = option.heading;
+      text_ += "\n**" + heading_ +
+               "**\n\n| option | values | default | applies with | meaning |\n"
+               "|---|---|---|---|---|\n";
+    }
+    const std::string letter = option.letter == 0 ? "" : std::string(", `-") + option.letter + "`";
+    text_ += "| `" + option.name + "`" + letter + (option.required ? ", required" : "") + " | " +
+             cell(values_of(option)) + " | " + cell(option.default_value) + " | " +
+             cell(applies_of(option)) + " | " + cell(option.help) + " |\n";
+  }
+  const std::string& text() const noexcept { return text_; }
+
+ private:
+  std::string heading_;
+  std::string text_;
+};
+
+// "all", "all but `a`" or "`a`, `b`".
+std::string part_of(OptionGroup group, const std::vector<std::string>& names) {
+  std::vector<std::string> others;
+  for (const OptionInfo& option : option_table(group)) {
+    if (std::ranges::find(names, option.name) == names.end()) others.push_back(option.name);
+  }
+  if (others.empty()) return "all";
+  return others.size() < names.size() ? "all but " + in_code(others) : in_code(names);
+}
+
+// What a command has of each group, and its own options.
+std::string command_section(std::string_view command) {
+  OptionRows rows;
+  std::vector<std::pair<OptionGroup, std::vector<std::string>>> groups;
+  for (const OptionInfo& option : command_table(command)) {
+    if (option.hidden) continue;
+    if (option.group == OptionGroup::command) {
+      rows.add(option);
+      continue;
+    }
+    auto group = std::ranges::find(groups, option.group, [](const auto& one) { return one.first; });
+    if (group == groups.end()) group = groups.insert(group, {option.group, {}});
+    group->second.push_back(option.name);
+  }
+  std::string text = "\n### " + std::string(command) + "\n";
+  if (!groups.empty()) text += "\n| group | options |\n|---|---|\n";
+  for (const auto& [group, names] : groups) {
+    text += std::string("| [") + to_string(group) + "](#" + to_string(group) + ") | " +
+            part_of(group, names) + " |\n";
+  }
+  return text + rows.text();
+}
+
 std::string page() {
   std::string text = options_introduction;
   for (const OptionGroup group : option_groups) {
-    text += std::string("\n## ") + to_string(group) + "\n\n`" + struct_of(group) + "`\n";
-    std::string heading;
-    for (const OptionInfo& option : option_table(group)) {
-      if (option.heading != heading) {
-        heading = option.heading;
-        text += "\n**" + heading +
-                "**\n\n| option | values | default | applies with | meaning |\n"
-                "|---|---|---|---|---|\n";
-      }
-      const std::string letter =
-          option.letter == 0 ? "" : std::string(", `-") + option.letter + "`";
-      text += "| `" + option.name + "`" + letter + " | " + cell(values_of(option)) + " | " +
-              cell(option.default_value) + " | " + cell(applies_of(option)) + " | " +
-              cell(option.help) + " |\n";
-    }
+    OptionRows rows;
+    for (const OptionInfo& option : option_table(group)) rows.add(option);
+    text +=
+        std::string("\n## ") + to_string(group) + "\n\n`" + struct_of(group) + "`\n" + rows.text();
   }
+  text += commands_heading;
+  for (const std::string_view command : command_names()) text += command_section(command);
   return text;
+}
+
+nlohmann::ordered_json as_json() {
+  auto table = nlohmann::ordered_json::parse(options_json());
+  table["commands"] = nlohmann::ordered_json::parse(commands_json());
+  return table;
 }
 
 }  // namespace
 
 void add_options_command(Parser& parser) {
-  auto as_json = std::make_shared<bool>(false);
-  Command command = parser.add("options", "Print the table of options that all languages share",
-                               "  ondine options > docs/options.md\n  ondine options --json\n");
-  command.option("--json", as_json.get(), "Print JSON");
-  command.runs([as_json] {
-    std::cout << (*as_json ? options_json() + "\n" : page());
-    return 0;
-  });
+  parser.add("options", "Print the table of options that all languages share",
+             "  ondine options > docs/options.md\n  ondine options --json\n",
+             [](const CommandOptions& options) {
+               std::cout << (options.has("json") ? as_json().dump() + "\n" : page());
+               return 0;
+             });
 }
 
 }  // namespace ondine::cli

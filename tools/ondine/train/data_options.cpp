@@ -9,31 +9,16 @@
 
 namespace ondine::cli {
 
-Option add_data_options(Command command, DataOptions& options,
-                        const std::optional<std::chrono::milliseconds>& deadline) {
-  options.deadline = &deadline;
-  Option data =
-      command.option("-d,--data", &options.data,
-                     "Folder or files: IDX, .npy, .npz, .csv, a .csv list of images or "
-                     "recordings and targets, these files, or a folder of them per class, .txt, "
-                     "or .jsonl or .csv with texts");
-  // Rows that are taken once are not kept.
-  command.table(OptionGroup::data, options.values, {},
-                options.cache_bytes ? Command::Names{"cache-bytes"} : Command::Names{});
-  return data;
-}
-
-void require_data(const DataOptions& options, std::initializer_list<std::string_view> others) {
-  if (!options.data.empty()) return;
-  for (const auto& [name, value] : options.values) {
-    if (std::find(others.begin(), others.end(), name) != others.end()) continue;
-    throw WrongUsage("--" + name + " needs --data");
-  }
+DataOptions data_of(const CommandOptions& options) {
+  DataOptions result{options.texts("data"), options.of(OptionGroup::data)};
+  if (!options.takes("cache-bytes")) result.cache_bytes = 0;
+  result.deadline = load_of(options).deadline;
+  return result;
 }
 
 DatasetOptions plain_dataset_options(const DataOptions& options) {
   DatasetOptions result = ondine::dataset_options(options.values, OptionSpelling::dashes);
-  if (options.deadline != nullptr) result.deadline = *options.deadline;
+  if (options.deadline) result.deadline = options.deadline;
   return result;
 }
 
@@ -41,7 +26,7 @@ DatasetOptions dataset_options(const DataOptions& options, const Model& model, D
   DatasetOptions result =
       ondine::dataset_options(options.values, model, use, OptionSpelling::dashes);
   if (options.cache_bytes) result.cache_bytes = *options.cache_bytes;
-  if (options.deadline != nullptr) result.deadline = *options.deadline;
+  if (options.deadline) result.deadline = options.deadline;
   return result;
 }
 

@@ -16,19 +16,13 @@ namespace ondine::cli {
 struct DataOptions {
   std::vector<std::string> data;
   OptionValues values;  // of the table
-  // Bytes of decoded files that are kept; nothing: none, for rows that are taken once.
-  std::optional<std::uint64_t> cache_bytes = 0;
-  // Deadline of the command, which bounds reading too; must outlive the options.
-  const std::optional<std::chrono::milliseconds>* deadline = nullptr;
+  // Bytes of decoded files that are kept, where no option says it: 0 for rows that are taken once.
+  std::optional<std::uint64_t> cache_bytes = {};
+  std::optional<std::chrono::milliseconds> deadline = {};  // of the command bounds reading too
 };
 
-// Adds --data and the options for reading it; `options` and the deadline of the command must
-// outlive parsing. Returns --data.
-Option add_data_options(Command command, DataOptions& options,
-                        const std::optional<std::chrono::milliseconds>& deadline);
-
-// Throws WrongUsage for an option of data, but those named, where no data is given.
-void require_data(const DataOptions& options, std::initializer_list<std::string_view> others = {});
+// What the options of a command say.
+DataOptions data_of(const CommandOptions& options);
 
 // Options for reading data as the command line gives them, without those that a model records.
 DatasetOptions plain_dataset_options(const DataOptions& options);

@@ -16,16 +16,6 @@
 namespace ondine::cli {
 namespace {
 
-struct Options {
-  std::string model;
-  DataOptions data;
-  OptionValues values;  // of the table
-  std::string checkpoint;
-  bool as_json = false;
-  bool averaged = false;
-  LoadOptions load;
-};
-
 // Inputs that --map may name: those of the model and of its training algorithms, as the scores may
 // come from one of these.
 std::vector<PortInfo> eval_inputs(const Model& model) {
@@ -38,31 +28,27 @@ std::vector<PortInfo> eval_inputs(const Model& model) {
 }
 
 // Texts and tables have one column of labels, which --label may name.
-void name_target(const Model& model, Options& options) {
-  const auto label = std::find_if(options.values.begin(), options.values.end(),
-                                  [](const auto& value) { return value.first == "label"; });
-  OptionValues& reading = options.data.values;
-  const bool has_target = std::any_of(reading.begin(), reading.end(),
-                                      [](const auto& value) { return value.first == "target"; });
-  if (label == options.values.end() || has_target) return;
+void name_target(const Model& model, const CommandOptions& options, OptionValues& reading) {
+  if (!options.has("label") || options.has("target")) return;
   if (recorded_options(model, DataUse::evaluation).target.empty()) return;
-  reading.emplace_back("target", label->second);
+  reading.emplace_back("target", options.text("label"));
 }
 
-int run(Options& options) {
-  Model model = Model::load(options.model, options.load);
+int run_eval(const CommandOptions& options) {
+  Model model = Model::load(options.text("model"), load_of(options));
   print_warnings(model);
-  if (!options.checkpoint.empty()) take_checkpoint(model, options.checkpoint);
-  if (options.averaged) take_averages(model);
-  name_target(model, options);
-  const Dataset data = open_dataset(options.data.data, options.data, model, DataUse::evaluation);
-  const EvaluateOptions how =
-      evaluate_options(options.values, eval_inputs(model), OptionSpelling::dashes);
+  if (options.has("checkpoint")) take_checkpoint(model, options.text("checkpoint"));
+  if (options.has("averaged")) take_averages(model);
+  DataOptions places = data_of(options);
+  name_target(model, options, places.values);
+  const Dataset data = open_dataset(places.data, places, model, DataUse::evaluation);
+  const EvaluateOptions how = evaluate_options(options.of(OptionGroup::evaluate),
+                                               eval_inputs(model), OptionSpelling::dashes);
   const Dataset evaluated = data.has_validation() ? data.validation() : data;
   print_skipped(evaluated);
   const Evaluation score = evaluate(model, evaluated, how);
   if (!score.note.empty()) std::cerr << "note: " << score.note << '\n';
-  if (options.as_json) {
+  if (options.has("json")) {
     nlohmann::json record{{"rows", score.rows}};
     for (const auto& [metric, value] : score.metrics) record[metric] = value;
     if (score.confusion) {
@@ -82,24 +68,13 @@ int run(Options& options) {
 }  // namespace
 
 void add_eval(Parser& parser) {
-  auto options = std::make_shared<Options>();
-  Command command = parser.add(
+  parser.add(
       "eval", "Compute metrics on data, on its validation part if it has one",
       "  ondine eval trained.onnx --data /usr/share/datasets/fashion-mnist\n"
       "  ondine eval train.onnx --checkpoint run.ckpt --data x_test.npy "
       "y_test.npy --label y\n"
-      "  ondine eval trained.onnx --data photos --metrics accuracy,top5,f1,confusion_matrix\n");
-  command.option("MODEL", &options->model, "Model file").required();
-  add_data_options(command, options->data, options->load.deadline).required();
-  command.table(OptionGroup::evaluate, options->values);
-  command.option("--checkpoint", &options->checkpoint, "Checkpoint whose state to use");
-  command.option("--averaged", &options->averaged, "Use the averages of the parameters");
-  add_threads(command, options->load);
-  add_deadline(command, options->load);
-  add_operator_sets(command, options->load);
-  command.option("--json", &options->as_json, "Print JSON");
-  command.takes_job_file("eval");
-  command.runs([options] { return run(*options); });
+      "  ondine eval trained.onnx --data photos --metrics accuracy,top5,f1,confusion_matrix\n",
+      run_eval);
 }
 
 }  // namespace ondine::cli

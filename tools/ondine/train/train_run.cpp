@@ -161,9 +161,8 @@ void TrainRun::print_ranks() {
 void TrainRun::keep_job() const {
   if (options_.trainer.checkpoint.empty()) return;
   if (options_.communicator && options_.communicator->rank() != 0) return;
-  const std::string text = options_.job_text();
   replace_file(options_.trainer.checkpoint.string() + ".toml",
-               [&](std::ostream& out) { out << text; });
+               [&](std::ostream& out) { out << options_.job_text; });
 }
 
 void TrainRun::on_epoch(const EpochReport& report) {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <fstream>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -30,7 +29,7 @@ struct TrainOptions {
   bool initialize = false;
   std::string metrics_file;  // one line of JSON per epoch
   std::uint64_t seeds = 1;
-  std::function<std::string()> job_text;  // the options as a job file
+  std::string job_text;  // the options as a job file
   bool dry_run = false;
   bool quiet = false;
   std::shared_ptr<Communicator> communicator;  // of mpirun

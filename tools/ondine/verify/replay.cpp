@@ -18,17 +18,13 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-struct ReplayArguments {
-  std::string folder;
-  std::string results;
-  LoadOptions load;
-};
-
 class Replay {
  public:
-  explicit Replay(const ReplayArguments& options)
-      : options_(options),
-        calls_(json::parse(read_text(fs::path(options.folder) / "case.json")).at("calls")) {
+  Replay(fs::path folder, fs::path results, const LoadOptions& load)
+      : folder_(std::move(folder)),
+        results_(std::move(results)),
+        load_(load),
+        calls_(json::parse(read_text(folder_ / "case.json")).at("calls")) {
     if (calls_.empty() || calls_[0].at("call") != "load") {
       throw Error(ErrorCode::mismatch, "the first call of a case must be 'load'");
     }
@@ -38,11 +34,11 @@ class Replay {
   std::size_t position() const { return position_; }
 
   void run() {
-    const fs::path folder = options_.folder;
+    const fs::path folder = folder_;
     for (const json& call : calls_) {
       const std::string set = "call_" + std::to_string(position_);
       const Results outputs = make(call, load_named(folder / set, "input_"));
-      write(fs::path(options_.results) / set, call, outputs);
+      write(results_ / set, call, outputs);
       ++position_;
     }
   }
@@ -51,11 +47,11 @@ class Replay {
   Results make(const json& call, const NamedValues& feeds) {
     const std::string kind = call.at("call").get<std::string>();
     if (kind == "load") {
-      model_.emplace(Model::load(fs::path(options_.folder) / "model.onnx", options_.load));
+      model_.emplace(Model::load(folder_ / "model.onnx", load_));
       return {};
     }
     if (kind == "initialize") {
-      model_->initialize(options_.load.seed);
+      model_->initialize(load_.seed);
       return {};
     }
     if (kind == "iterate") {
@@ -91,14 +87,17 @@ class Replay {
     }
   }
 
-  const ReplayArguments& options_;
+  const fs::path folder_;
+  const fs::path results_;
+  const LoadOptions load_;
   const json calls_;
   std::optional<Model> model_;
   std::size_t position_ = 0;
 };
 
-int run_replay(const ReplayArguments& options) {
-  Replay replay(options);
+int run_replay(const CommandOptions& options) {
+  const fs::path results = options.text("results");
+  Replay replay(options.text("case"), results, load_of(options));
   json report{{"status", "done"}};
   try {
     replay.run();
@@ -108,8 +107,8 @@ int run_replay(const ReplayArguments& options) {
     report = {{"status", lacking ? "unsupported" : "refused"}, {"message", error.what()}};
   }
   report["call"] = replay.position();
-  fs::create_directories(options.results);
-  replace_file(fs::path(options.results) / "report.json", [&](std::ostream& out) {
+  fs::create_directories(results);
+  replace_file(results / "report.json", [&](std::ostream& out) {
     out << report.dump(1, ' ', true, json::error_handler_t::replace) << '\n';
   });
   return 0;
@@ -118,15 +117,8 @@ int run_replay(const ReplayArguments& options) {
 }  // namespace
 
 void add_replay(Parser& parser) {
-  auto options = std::make_shared<ReplayArguments>();
-  Command command =
-      parser.add("replay", "Make the calls of a conformance case and write what they give",
-                 "  ondine replay conformance/cases/state/swap results\n");
-  command.option("CASE", &options->folder, "Folder with model.onnx and case.json").required();
-  command.option("RESULTS", &options->results, "Folder to write to").required();
-  command.option("--seed", &options->load.seed, "Seed of random operators");
-  add_operator_sets(command, options->load);
-  command.runs([options] { return run_replay(*options); });
+  parser.add("replay", "Make the calls of a conformance case and write what they give",
+             "  ondine replay conformance/cases/state/swap results\n", run_replay);
 }
 
 }  // namespace ondine::cli

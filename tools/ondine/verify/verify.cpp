@@ -67,12 +67,15 @@ std::string one_line(std::string text) {
   return text;
 }
 
-struct VerifyArguments {
-  std::vector<std::string> paths;
-  std::string child;
-  bool none_skipped = false;
-  VerifyOptions verify;
-};
+VerifyOptions verify_of(const CommandOptions& options) {
+  VerifyOptions result;
+  result.load = load_of(options, result.load);
+  result.refusal_seconds = options.real("refusal-seconds");
+  result.refusal_mib = options.real("refusal-mib");
+  result.emulator = options.text("emulator");
+  result.run_setup = options.has("run-setup");
+  return result;
+}
 
 // The largest costs of rejecting a model, for the report.
 class Worst {
@@ -93,23 +96,32 @@ class Worst {
   std::pair<std::uint64_t, std::string> largest_;
 };
 
-int run_verify(const VerifyArguments& options) {
-  if (!options.child.empty()) return run_hostile_child(options.child, options.verify);
+std::vector<Case> cases_of(const CommandOptions& options) {
+  if (!options.has("path")) throw WrongUsage("PATH is required");
   std::vector<Case> cases;
-  for (const std::string& path : options.paths) {
+  for (const std::string& path : options.texts("path")) {
     if (!fs::is_directory(path)) throw Error(ErrorCode::io, "no folder '" + path + "'");
     // A trailing slash would hide the name of the case.
     const fs::path clean = fs::path(path) / "";
     find_cases(clean.parent_path(), cases);
   }
   if (cases.empty()) throw Error(ErrorCode::mismatch, "no cases found");
+  return cases;
+}
+
+int run_verify(const CommandOptions& options) {
+  const VerifyOptions verify = verify_of(options);
+  if (options.has("hostile-child")) {
+    return run_hostile_child(options.text("hostile-child"), verify);
+  }
+  const std::vector<Case> cases = cases_of(options);
   std::map<Outcome, std::size_t> counts;
   Progress progress;
   Worst worst;
   for (std::size_t i = 0; i < cases.size(); ++i) {
     const std::string name = cases[i].folder.string();
     progress.update("verify", i, cases.size(), printable(cases[i].folder.filename().string()));
-    const Verdict verdict = run_case(cases[i], options.verify);
+    const Verdict verdict = run_case(cases[i], verify);
     ++counts[verdict.outcome];
     worst.add(verdict, cases[i].folder.filename().string());
     if (verdict.outcome == Outcome::passed) continue;
@@ -120,41 +132,21 @@ int run_verify(const VerifyArguments& options) {
   progress.line(std::to_string(counts[Outcome::passed]) + " passed, " +
                 std::to_string(counts[Outcome::failed]) + " failed, " +
                 std::to_string(counts[Outcome::skipped]) + " skipped");
-  const bool complete = counts[Outcome::skipped] == 0 || !options.none_skipped;
+  const bool complete = counts[Outcome::skipped] == 0 || !options.has("none-skipped");
   return counts[Outcome::failed] == 0 && complete ? 0 : 1;
 }
 
 }  // namespace
 
 void add_verify(Parser& parser) {
-  auto options = std::make_shared<VerifyArguments>();
-  Command command = parser.add(
+  parser.add(
       "verify", "Run conformance cases and compare with their expected results",
       "  ondine verify cases/training\n"
       "  ondine verify cases/backend/simple cases/hostile/tensor-negative-dim\n"
       "A case is skipped when it needs an operator that this build lacks. Models that must be "
       "rejected are loaded\nin a child process, which may take at most 0.2 s of processor time "
-      "for loading and 64 MiB beyond the file.\n");
-  Option paths = command.option("PATH", &options->paths, "Cases or folders of cases");
-  paths.excludes(command.option("--hostile-child", &options->child, "").hidden());
-  add_threads(command, options->verify.load);
-  add_deadline(command, options->verify.load);
-  command.option("--none-skipped", &options->none_skipped, "Fail when a case is skipped");
-  command
-      .option("--refusal-seconds", &options->verify.refusal_seconds,
-              "Limit on the processor time of rejecting a model")
-      .positive();
-  command.option("--refusal-mib", &options->verify.refusal_mib,
-                 "Limit on the memory of rejecting a model, in MiB beyond its file");
-  command.option("--run-setup", &options->verify.run_setup,
-                 "Run setup.sh of hostile cases, in a copy: only for cases whose author you trust");
-  command.option("--emulator", &options->verify.emulator,
-                 "Program that runs the executables of a cross build");
-  add_operator_sets(command, options->verify.load);
-  command.runs([options] {
-    if (options->paths.empty() && options->child.empty()) throw WrongUsage("PATH is required");
-    return run_verify(*options);
-  });
+      "for loading and 64 MiB beyond the file.\n",
+      run_verify);
 }
 
 }  // namespace ondine::cli
