@@ -161,6 +161,13 @@ TEST_CASE("the manual page of every command has the options of the table in thei
       const std::string rest = page.substr(at, page.find("\n.TP", at) - at);
       CHECK_THAT(rest, Contains("\n" + in_troff(option.help)));
       CHECK((rest.find("\nRequired.") != std::string::npos) == option.required);
+      CHECK((rest.find("\nApplies with ") != std::string::npos) == !option.applies.empty());
+      for (const std::string& other : option.excludes) {
+        const auto table = ondine::command_table(name);
+        const OptionInfo& second = *std::ranges::find(table, other, &OptionInfo::name);
+        CHECK_THAT(rest.substr(std::min(rest.find("xcludes "), rest.size())),
+                   Contains(in_troff(spellings(second).front())));
+      }
       ++count;
     }
     for (at = page.find(".TP\n"); at != std::string::npos; at = page.find(".TP\n", at + 1)) --count;

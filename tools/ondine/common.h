@@ -1,7 +1,6 @@
 // Helpers shared by several commands.
 #pragma once
 
-#include <chrono>
 #include <filesystem>
 #include <optional>
 #include <span>

@@ -12,7 +12,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <sstream>
 #include <system_error>
 #define TOML_EXCEPTIONS 0
 #define TOML_HEADER_ONLY 1

@@ -88,8 +88,9 @@ std::vector<CommandDefinition> Parser::definitions() const {
   std::vector<CommandDefinition> result;
   for (const Entry& command : commands_) {
     CommandDefinition one{std::string(command.name), command.description, command.examples};
-    for (const OptionInfo& option : command_table(command.name)) {
-      if (!option.hidden) one.options.push_back(definition_of(option));
+    const auto table = command_table(command.name);
+    for (const OptionInfo& option : table) {
+      if (!option.hidden) one.options.push_back(definition_of(option, table));
     }
     result.push_back(std::move(one));
   }
@@ -110,7 +111,7 @@ void Parser::declare(const Entry& command, bool hides_rare) {
 }
 
 void Parser::declare(CLI::App& command, const OptionInfo& option, bool is_hidden) {
-  const OptionDefinition shown = definition_of(option);
+  const OptionDefinition shown = definition_of(option, command_table(command.get_name()));
   const auto take = [this, name = option.name](const std::string& value) {
     values_.emplace_back(name, value);
   };
@@ -197,7 +198,8 @@ int Parser::report_wrong_usage(const std::string& message, const Entry* chosen) 
     std::vector<std::pair<std::string, std::string>> replaced;
     for (const OptionInfo& option : command_table(chosen->name)) {
       if (option.hidden || option.positional) continue;
-      for (std::string& name : definition_of(option).names) candidates.push_back(std::move(name));
+      for (std::string& name : definition_of(option, command_table(chosen->name)).names)
+        candidates.push_back(std::move(name));
       for (const std::string& one : option.replaces) replaced.emplace_back("--" + one, option.name);
     }
     for (const std::string& word : words) {

@@ -1,5 +1,4 @@
 #include <iostream>
-#include <memory>
 
 #include <ondine/operator_set.h>
 #include <ondine/printable.h>

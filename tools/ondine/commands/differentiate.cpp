@@ -1,5 +1,4 @@
 #include <iostream>
-#include <memory>
 
 #include <ondine/lower.h>
 #include <ondine/printable.h>

@@ -1,5 +1,4 @@
 #include <iostream>
-#include <memory>
 
 #include <ondine/adapters.h>
 #include <ondine/trainer.h>

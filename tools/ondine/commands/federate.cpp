@@ -1,6 +1,5 @@
 // The command `federate`: a node of a federation.
 #include <iostream>
-#include <memory>
 
 #include <ondine/federated.h>
 #include <ondine/printable.h>

@@ -1,7 +1,6 @@
 #include <ondine/finetune.h>
 
 #include <iostream>
-#include <memory>
 #include <sstream>
 
 #include <ondine/printable.h>

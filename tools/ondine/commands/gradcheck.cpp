@@ -3,7 +3,6 @@
 
 #include <cstdio>
 #include <iostream>
-#include <memory>
 
 #include "ondine/command.h"
 #include "ondine/common.h"

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <iostream>
-#include <memory>
 
 #include <ondine/printable.h>
 #include <ondine/replace_file.h>

@@ -1,7 +1,6 @@
 #include <iomanip>
 #include <iostream>
 #include <map>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 

@@ -2,7 +2,6 @@
 #include <ondine/printable.h>
 
 #include <iostream>
-#include <memory>
 
 #include "ondine/command.h"
 #include "ondine/common.h"

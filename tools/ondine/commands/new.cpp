@@ -1,5 +1,4 @@
 #include <iostream>
-#include <memory>
 #include <ostream>
 
 #include <ondine/error.h>

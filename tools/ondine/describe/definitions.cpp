@@ -37,11 +37,41 @@ std::vector<std::string> names_of(const OptionInfo& info) {
   return {name};
 }
 
+std::string listed(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+  return text;
+}
+
+std::string conditions_of(const OptionInfo& info, std::span<const OptionInfo> table) {
+  const auto name_of = [&](const std::string& option) {
+    return names_of(*std::ranges::find(table, option, &OptionInfo::name)).front();
+  };
+  std::string text;
+  for (const OptionCondition& one : info.applies) {
+    text += (text.empty() ? "applies with " : " or ") + name_of(one.option) +
+            (one.choices.empty() ? "" : " " + listed(one.choices));
+  }
+  std::vector<std::string> others;
+  for (const std::string& other : info.excludes) others.push_back(name_of(other));
+  if (others.empty()) return text;
+  return text + (text.empty() ? "excludes " : "; excludes ") + listed(others);
+}
+
 }  // namespace
 
-OptionDefinition definition_of(const OptionInfo& option) {
-  return {names_of(option), help_of(option), placeholder(option), option.default_value,
-          option.choices,   option.required, option.repeats,      option.positional};
+OptionDefinition definition_of(const OptionInfo& option, std::span<const OptionInfo> table) {
+  OptionDefinition result;
+  result.names = names_of(option);
+  result.help = help_of(option);
+  result.value = placeholder(option);
+  result.default_value = option.default_value;
+  result.choices = option.choices;
+  result.required = option.required;
+  result.repeats = option.repeats;
+  result.positional = option.positional;
+  result.conditions = conditions_of(option, table);
+  return result;
 }
 
 }  // namespace ondine::cli

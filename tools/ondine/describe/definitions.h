@@ -1,6 +1,7 @@
 // Commands and options as the help, completion and manual pages show them.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -17,9 +18,12 @@ struct OptionDefinition {
   bool required = false;
   bool repeats = false;
   bool positional = false;
+  std::string conditions =
+      {};  // "applies with --head; excludes --lora"; empty where there are none
 };
 
-OptionDefinition definition_of(const OptionInfo& option);
+// An option of a command, which has the table.
+OptionDefinition definition_of(const OptionInfo& option, std::span<const OptionInfo> table);
 
 struct CommandDefinition {
   std::string name;

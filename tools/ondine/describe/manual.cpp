@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <iostream>
-#include <memory>
 
 #include <ondine/error.h>
 #include <ondine/version.h>
@@ -42,6 +41,11 @@ std::string option_entry(const OptionDefinition& option) {
   }
   if (!option.default_value.empty()) text += "Default: " + troff(option.default_value) + ".\n";
   if (option.required) text += "Required.\n";
+  if (!option.conditions.empty()) {
+    std::string sentence = option.conditions;
+    sentence[0] = static_cast<char>(sentence[0] - 'a' + 'A');
+    text += troff(sentence) + ".\n";
+  }
   return text;
 }
 

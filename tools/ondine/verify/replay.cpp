@@ -1,7 +1,6 @@
 // Makes the calls that a case of conformance/ lists and writes what they give, for a program that
 // compares; conformance/README.md describes the files.
 #include <iostream>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <stdexcept>

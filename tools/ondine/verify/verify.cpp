@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <iostream>
 #include <map>
-#include <memory>
 #include <set>
 
 #include <ondine/printable.h>

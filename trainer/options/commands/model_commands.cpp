@@ -47,6 +47,10 @@ CommandRows inspect_rows() {
       .by_default("text")
       .with("stage", {"plan"});
   rows.loading();
+  // How the model is to run, which no earlier stage shows.
+  for (const char* const name : {"threads", "precision", "memory-budget", "updates", "no-fusion"}) {
+    rows.at(name).with("stage", {"optimized", "plan"});
+  }
   return rows;
 }
 
