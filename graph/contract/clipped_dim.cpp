@@ -1,5 +1,7 @@
 #include "graph/contract/clipped_dim.h"
 
+#include <algorithm>
+
 namespace ondine::graph {
 namespace {
 
@@ -12,6 +14,9 @@ constexpr std::uint32_t max_symbol = (mark >> bound_bits) - 1;
 }  // namespace
 
 Dim clipped(Dim length, std::int64_t bound) {
+  if (const auto part = clipped_dim(length)) {
+    return clipped(part->length, std::min(part->bound, bound));
+  }
   if (!length.is_symbolic() || length.symbol() > max_symbol) return {};
   // One element broadcasts, and of none nothing is left.
   if (bound < 2 || bound > std::int64_t{max_bound}) return {};

@@ -25,18 +25,6 @@ bool same(const std::optional<Sizes<N>>& a, const Sizes<N>& b) {
 // The product of two known dims.
 Dim times(Dim a, Dim b) { return a.known() && b.known() ? multiply(a, b) : Dim(); }
 
-// How many Shape nodes read each value. They need not keep it: what is replaced here has the shapes
-// of what replaces it.
-std::vector<int> count_shape_readers(const Graph& graph) {
-  std::vector<int> counts(graph.values.size());
-  for (const Node& node : graph.nodes) {
-    if (node.op->name == "Shape" && node.op->domain.empty()) {
-      ++counts[static_cast<std::size_t>(node.inputs[0])];
-    }
-  }
-  return counts;
-}
-
 // Values between the Transpose of samples and rows and the Transpose back are computed row by row:
 // the projections of the input, which may be one whose columns are the parts q, k and v, attention,
 // whose products are those of one sample, and the projection of its result. Dims of samples and

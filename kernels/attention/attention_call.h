@@ -34,15 +34,52 @@ inline graph::Dims swap_heads(graph::Dims dims) {
   return dims;
 }
 
-// Shape and mask of a node whose operands begin at `at`, before the mask.
+// The attribute `replaces`: "products", "mask", or nothing.
+inline math::Replaced replaced_by(const graph::NodeView& node) {
+  const std::string what = node.attr_string("replaces", "");
+  if (what == "products") return math::Replaced::products;
+  return what == "mask" ? math::Replaced::mask : math::Replaced::nothing;
+}
+
+// A mask of a node: which part of it each head has.
+struct NodeMask {
+  std::size_t input = 0;
+  std::vector<std::int64_t> offsets;  // of the part of each head; none without such an input
+  std::int64_t keys = 0;              // 1 is repeated for all keys
+  std::int64_t count = 0;             // of parts
+  bool per_query = false;
+
+  NodeMask(const graph::BindContext& context, std::size_t at, std::span<const std::int64_t> heads,
+           std::int64_t keys_of_scores)
+      : input(at) {
+    if (!context.has_input(at)) return;
+    const Shape mask = context.shape(at);
+    const std::size_t n = mask.rank();
+    keys = n > 0 ? mask[n - 1] : 1;
+    const std::int64_t rows = n > 1 ? mask[n - 2] : 1;
+    count = mask.size(0, n > 2 ? n - 2 : 0);
+    per_query = rows > 1;
+    // A mask of one key is repeated for all keys.
+    offsets = broadcast_offsets(mask.span().first(n > 2 ? n - 2 : 0), heads, rows * keys_of_scores);
+  }
+
+  std::vector<std::int64_t> heads_by_part() const {
+    std::vector<std::int64_t> heads(offsets.size());
+    std::iota(heads.begin(), heads.end(), 0);
+    std::ranges::stable_sort(
+        heads, {}, [&](std::int64_t head) { return offsets[static_cast<std::size_t>(head)]; });
+    return heads;
+  }
+};
+
+// Shape and masks of a node whose operands begin at `at`, before the masks.
 struct AttentionCall {
   math::AttentionShape shape;
   double scale = 1;
   bool zero_rows = false;
   std::size_t at = 0;
-  std::size_t operands = 3;           // or 1, of which q, k and v are parts
-  std::vector<std::int64_t> offsets;  // of the mask of each head
-  std::int64_t mask_keys = 0;
+  std::size_t operands = 3;  // or 1, of which q, k and v are parts
+  NodeMask mask, more;
   std::int64_t copied_heads = 1;  // interleaved in the operands, copied apart
 
   // Keys beyond which operands are read so often that copies pay.
@@ -67,26 +104,6 @@ struct AttentionCall {
     return call;
   }
 
-  std::size_t mask_input() const { return at + operands; }
-
-  void locate_mask(const Shape& mask, std::span<const std::int64_t> heads) {
-    const std::size_t n = mask.rank();
-    mask_keys = n > 0 ? mask[n - 1] : 1;
-    const std::int64_t rows = n > 1 ? mask[n - 2] : 1;
-    shape.masks = mask.size(0, n > 2 ? n - 2 : 0);
-    shape.mask_per_query = rows > 1;
-    // A mask of one key is repeated for all keys.
-    offsets = broadcast_offsets(mask.span().first(n > 2 ? n - 2 : 0), heads, rows * shape.keys);
-  }
-  bool repeats() const { return mask_keys != shape.keys; }
-  std::vector<std::int64_t> heads_by_mask() const {
-    std::vector<std::int64_t> heads(offsets.size());
-    std::iota(heads.begin(), heads.end(), 0);
-    std::ranges::stable_sort(
-        heads, {}, [&](std::int64_t head) { return offsets[static_cast<std::size_t>(head)]; });
-    return heads;
-  }
-
   // Rows of q, k and v, as they lie in memory.
   std::array<HeadRows, 3> operand_rows() const {
     const auto packed = static_cast<std::int64_t>(3 / operands);
@@ -109,32 +126,37 @@ struct AttentionCall {
       : scale(double{context.attr_float("scale", 1)}),
         zero_rows(has_zero_rows(context)),
         at(first),
-        operands(count) {
+        operands(count),
+        mask(context, first + count, q.span().first(q.rank() - 2), v[q.rank() - 2]),
+        more(context, first + count + 1, q.span().first(q.rank() - 2), v[q.rank() - 2]) {
     const std::size_t n = q.rank();
     shape = {.count = q.size(0, n - 2),
              .queries = q[n - 2],
              .keys = v[n - 2],
              .head_size = q[n - 1],
              .v_head_size = v[n - 1],
-             .key_rows = !stores_transposed_keys(context)};
+             .key_rows = !stores_transposed_keys(context),
+             .masks = mask.count,
+             .mask_per_query = mask.per_query,
+             .more_masks = more.count,
+             .more_per_query = more.per_query,
+             .replaced = replaced_by(context)};
     if (interleaved) {
       (shape.keys > max_interleaved ? copied_heads : shape.interleaved) =
           std::max<std::int64_t>(1, q[n - 3]);
     }
-    if (context.has_input(mask_input())) {
-      locate_mask(context.shape(mask_input()), q.span().first(n - 2));
-    }
   }
 };
 
-// The mask with all its keys.
+// A mask with all its keys.
 template <class C>
 class MaskIn {
  public:
-  MaskIn(const graph::BindContext& context, Scratch& scratch, const AttentionCall& layout)
-      : source_(context, scratch, layout.mask_input()), keys_(layout.shape.keys) {
-    if (!source_ || !layout.repeats()) return;
-    rows_ = context.shape(layout.mask_input()).size();
+  MaskIn(const graph::BindContext& context, Scratch& scratch, const NodeMask& mask,
+         std::int64_t keys)
+      : source_(context, scratch, mask.input), keys_(keys) {
+    if (!source_ || mask.keys == keys) return;
+    rows_ = context.shape(mask.input).size();
     offset_ = scratch.add<C>(checked_mul(rows_, keys_));
   }
   const C* operator()(graph::KernelContext& call) const {
@@ -151,7 +173,7 @@ class MaskIn {
   std::size_t offset_ = 0;
 };
 
-// The gradient of a mask, for all keys until it is stored.
+// The gradient of the first mask, for all keys until it is stored.
 template <class C>
 class MaskOut {
  public:
@@ -159,7 +181,7 @@ class MaskOut {
   MaskOut(const graph::BindContext& context, Scratch& scratch, const AttentionCall& layout)
       : target_(context, scratch, layout.operands, size_of_mask(context, layout)),
         keys_(layout.shape.keys) {
-    if (!target_ || !layout.repeats()) return;
+    if (!target_ || layout.mask.keys == keys_) return;
     rows_ = size_of_mask(context, layout);
     offset_ = scratch.add<C>(checked_mul(rows_, keys_));
   }
@@ -179,7 +201,7 @@ class MaskOut {
 
  private:
   static std::int64_t size_of_mask(const graph::BindContext& context, const AttentionCall& layout) {
-    return context.has_input(layout.mask_input()) ? context.shape(layout.mask_input()).size() : 0;
+    return context.has_input(layout.mask.input) ? context.shape(layout.mask.input).size() : 0;
   }
 
   ComputeOut<C> target_;

@@ -10,10 +10,26 @@ namespace {
 
 using namespace graph;  // NOLINT
 
+// The masks of a node, as its kernel reads them.
 template <class C>
-math::AttentionScores<C> scores_of(const AttentionCall& layout, const C* mask) {
-  return {static_cast<C>(layout.scale), mask, layout.offsets.data(), nullptr, layout.zero_rows};
-}
+class ScoresIn {
+ public:
+  ScoresIn(const BindContext& context, Scratch& scratch, const AttentionCall& layout)
+      : mask_(context, scratch, layout.mask, layout.shape.keys),
+        more_(context, scratch, layout.more, layout.shape.keys) {}
+
+  math::AttentionScores<C> operator()(KernelContext& call, const AttentionCall& layout) const {
+    return {.scale = static_cast<C>(layout.scale),
+            .mask = mask_(call),
+            .offsets = layout.mask.offsets.data(),
+            .zero_rows = layout.zero_rows,
+            .more = more_(call),
+            .more_offsets = layout.more.offsets.data()};
+  }
+
+ private:
+  MaskIn<C> mask_, more_;
+};
 
 template <class C>
 bool takes_rounded(const BindContext& context, const AttentionCall& layout) {
@@ -35,7 +51,7 @@ Kernel bind_attention(BindContext& context, AttentionCall layout) {
   return visit_compute(context.dtype(0), [&]<class C>() -> Kernel {
     Scratch scratch;
     const OperandsIn<C> operands(context, scratch, layout, takes_rounded<C>(context, layout));
-    const MaskIn<C> mask(context, scratch, layout);
+    const ScoresIn<C> scores(context, scratch, layout);
     const HeadsOut<C> y(context, scratch, 0, layout.y_rows());
     const math::AttentionPrimitive<C> attention(layout.shape, context.threads(),
                                                 product_kernels(context));
@@ -43,7 +59,7 @@ Kernel bind_attention(BindContext& context, AttentionCall layout) {
     context.set_implementation(attention.name(), attention.isa());
     scratch.request(context);
     return [=, layout = std::move(layout)](KernelContext& call) {
-      attention.run(call.pool(), scores_of<C>(layout, mask(call)), operands(call), y.data(call),
+      attention.run(call.pool(), scores(call, layout), operands(call), y.data(call),
                     Scratch::at<std::byte>(call, work));
       y.store(call);
     };
@@ -56,7 +72,7 @@ Kernel bind_attention_gradient(BindContext& context, AttentionCall layout) {
     Scratch scratch;
     const HeadsIn<C> dy(context, scratch, 0, layout.y_rows());
     const OperandsIn<C> operands(context, scratch, layout, takes_rounded<C>(context, layout));
-    const MaskIn<C> mask(context, scratch, layout);
+    const ScoresIn<C> scores(context, scratch, layout);
     const OperandsOut<C> derivatives(context, scratch, layout);
     const MaskOut<C> dmask(context, scratch, layout);
     const math::AttentionPrimitive<C> attention(layout.shape, context.threads(),
@@ -64,13 +80,13 @@ Kernel bind_attention_gradient(BindContext& context, AttentionCall layout) {
     const std::size_t work = scratch.add_bytes(attention.workspace());
     context.set_implementation(attention.name(), attention.isa());
     scratch.request(context);
-    auto heads = trains_mask ? layout.heads_by_mask() : std::vector<std::int64_t>();
+    auto heads = trains_mask ? layout.mask.heads_by_part() : std::vector<std::int64_t>();
     return [=, layout = std::move(layout), heads = std::move(heads)](KernelContext& call) {
-      auto scores = scores_of<C>(layout, mask(call));
-      scores.heads_by_mask = heads.data();
+      auto of_call = scores(call, layout);
+      of_call.heads_by_mask = heads.data();
       auto gradients = derivatives.data(call);
       gradients.dmask = dmask.data(call);
-      attention.run_gradient(call.pool(), scores, operands(call), dy(call), gradients,
+      attention.run_gradient(call.pool(), of_call, operands(call), dy(call), gradients,
                              Scratch::at<std::byte>(call, work));
       derivatives.store(call);
       dmask.store(call);

@@ -52,9 +52,12 @@ AttentionPrimitive<T>::AttentionPrimitive(const AttentionShape& shape, int threa
     : shape_(shape), kernels_(&kernels), tile_rows_(tile_rows(shape)) {
   if (shape.count == 0 || shape.keys == 0) return;
   const std::int64_t rows =
-      shape.masks > 0 ? std::max(tile_rows_, VisibleKeys<T>::tile_rows(shape)) : tile_rows_;
+      shape.has_masks() ? std::max(tile_rows_, VisibleKeys<T>::tile_rows(shape)) : tile_rows_;
   heads_ = heads_of<T>(shape, tile_rows_, rows, kernels);
-  if (shape.masks > 0) mask_bytes_ = align_up(VisibleKeys<T>::bytes(shape));
+  if (shape.has_masks()) {
+    mask_bytes_ = align_up(
+        std::max(VisibleKeys<T>::bytes(shape), VisibleKeys<T>::bytes(shape.with_masks_swapped())));
+  }
   if (trains_mask && shape.masks > 0) {
     groups_ = groups_of_heads(shape);
     // The first group of a mask writes its gradient.
@@ -69,9 +72,18 @@ typename AttentionPrimitive<T>::Run AttentionPrimitive<T>::begin(
     ThreadPool& pool, const AttentionScores<T>& scores, const AttentionOperands<T>& operands,
     const T* dy, void* workspace) const {
   Run run{pool, scores, operands, {}};
-  if (scores.mask == nullptr || shape_.keys <= VisibleKeys<T>::block) return run;
-  run.visible.emplace(shape_, scores, *kernels_, workspace);
-  if (!run.visible->find(pool, operands, dy)) run.visible.reset();
+  if (shape_.keys <= VisibleKeys<T>::block) return run;
+  // Either mask may be the one that hides keys, as a causal one beside a bias of positions.
+  const auto found = [&](const AttentionShape& shape, const AttentionScores<T>& by) {
+    if (by.mask == nullptr) return false;
+    run.visible.emplace(shape, by, *kernels_, workspace);
+    return run.visible->find(pool, operands, dy);
+  };
+  // One that is replaced in places says too little.
+  const bool by_mask = shape_.replaced != Replaced::mask && found(shape_, scores);
+  if (!by_mask && !found(shape_.with_masks_swapped(), scores.with_masks_swapped())) {
+    run.visible.reset();
+  }
   return run;
 }
 

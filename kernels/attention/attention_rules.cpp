@@ -1,7 +1,10 @@
 #include "kernels/attention/attention_rules.h"
 
+#include <algorithm>
 #include <limits>
+#include <utility>
 
+#include "kernels/attention/attention_call.h"
 #include "kernels/common/infer_checks.h"
 
 namespace ondine::kernels::ops {
@@ -40,13 +43,72 @@ void infer_attention_gradient(InferContext& context, const std::optional<Dims>& 
   }
 }
 
-std::vector<Val> attention_gradient(GradContext& g, std::string_view op, std::size_t operands) {
+void check_replaces(const InferContext& context) {
+  const std::string what = context.attr_string("replaces", "");
+  if (what.empty() || what == "products" || what == "mask") return;
+  context.reject("replaces is ", quoted(what), ", needed is 'products' or 'mask'");
+}
+
+Val where_replaced(Val more, Val x, Val instead) {
+  return graph::where(graph::equal(more, graph::scalar_like(more, 0)), x, instead);
+}
+
+Val total_mask(math::Replaced replaced, Val mask, Val more) {
+  if (!mask || !more) return mask ? mask : more;
+  return replaced == math::Replaced::mask ? where_replaced(more, mask, more) : mask + more;
+}
+
+namespace {
+
+// A gradient node whose first mask is `mask`.
+std::vector<Val> gradient_node(GradContext& g, std::string_view op, std::size_t operands, Val mask,
+                               Val more, Attributes attributes, bool of_mask) {
   std::vector<Val> inputs{g.dy(0)};
-  for (std::size_t i = 0; i <= operands; ++i) inputs.push_back(g.x(i));
-  const bool of_mask = g.has_input(operands) && g.wants(operands);
-  auto parts = g.builder().nodes(op, inputs, g.node().attributes, operands + (of_mask ? 1 : 0),
-                                 ondine_domain);
-  parts.resize(g.input_count());
+  for (std::size_t i = 0; i < operands; ++i) inputs.push_back(g.x(i));
+  if (mask || more) inputs.push_back(mask);
+  if (more) inputs.push_back(more);
+  return g.builder().nodes(op, inputs, std::move(attributes), operands + (of_mask ? 1 : 0),
+                           ondine_domain);
+}
+
+// The derivative of a second mask that replaces something: that of a mask of its dims, where it is
+// not 0.
+Val replaced_gradient(GradContext& g, std::string_view op, std::size_t operands) {
+  const Val more = g.x(operands + 1);
+  const Val zero = graph::scalar_like(more, 0);
+  Attributes attributes = g.node().attributes;
+  Val mask = g.x(operands) ? g.x(operands) + more * zero : more * zero;
+  Val rest = more;
+  if (replaced_by(g) == math::Replaced::mask) {
+    std::erase_if(attributes, [](const Attribute& one) { return one.name == "replaces"; });
+    mask = where_replaced(more, mask, more);
+    rest = {};
+  }
+  const Val d = gradient_node(g, op, operands, mask, rest, std::move(attributes), true)[operands];
+  return graph::sum_to(where_replaced(more, zero, d), more);
+}
+
+}  // namespace
+
+std::vector<Val> attention_gradient(GradContext& g, std::string_view op, std::size_t operands) {
+  const auto wants = [&](std::size_t i) { return g.has_input(i) && g.wants(i); };
+  const Val mask = g.x(operands);
+  const Val more = g.x(operands + 1);
+  const bool replaces = replaced_by(g) != math::Replaced::nothing;
+  const bool of_mask = wants(operands);
+  const bool of_more = wants(operands + 1);
+  const auto node = [&](Val first, Val second, bool of_first) {
+    return gradient_node(g, op, operands, first, second, g.node().attributes, of_first);
+  };
+  const bool swapped = of_more && !of_mask && !replaces;
+  auto parts = swapped ? node(more, mask, true) : node(mask, more, of_mask);
+  parts.resize(std::max(g.input_count(), parts.size()));
+  if (swapped) {
+    std::swap(parts[operands], parts[operands + 1]);
+  } else if (of_more) {
+    parts[operands + 1] =
+        replaces ? replaced_gradient(g, op, operands) : node(more, mask, true)[operands];
+  }
   return parts;
 }
 

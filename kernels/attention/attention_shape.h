@@ -2,8 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 
 namespace ondine::math {
+
+// What an element of the second mask that is not 0 replaces in the sum of scores: scale Q K^T or
+// the first mask, which then has no derivative there.
+enum class Replaced : std::uint8_t { nothing, products, mask };
 
 // For each of `count` heads: Q queries x head_size, K keys x head_size (key_rows) or head_size x
 // keys, V keys x v_head_size, Y queries x v_head_size. `interleaved` heads lie beside each other:
@@ -23,6 +28,19 @@ struct AttentionShape {
   bool mask_per_query = false;  // else one row for all queries
   std::int64_t interleaved = 1;
   std::int64_t packed = 1;
+  std::int64_t more_masks = 0;  // as masks and mask_per_query, of a second mask
+  bool more_per_query = false;
+  Replaced replaced = Replaced::nothing;
+
+  // The same, with each mask in the place of the other.
+  AttentionShape with_masks_swapped() const {
+    AttentionShape other = *this;
+    std::swap(other.masks, other.more_masks);
+    std::swap(other.mask_per_query, other.more_per_query);
+    return other;
+  }
+  bool has_masks() const { return masks > 0 || more_masks > 0; }
+  std::int64_t more_elements() const { return more_masks * keys * (more_per_query ? queries : 1); }
 
   // Elements from a row of a head to its next.
   std::int64_t q_row() const { return packed * interleaved * head_size; }
@@ -51,7 +69,8 @@ struct AttentionShape {
   }
 };
 
-// S = scale Q K^T + mask. The masks lie one after the other; that of head i starts at offsets[i].
+// S = scale Q K^T + more + mask, where `more` is a second mask, unless that replaces a term. Masks
+// lie one after the other; that of head i starts at offsets[i].
 template <class T>
 struct AttentionScores {
   T scale = 1;
@@ -59,7 +78,16 @@ struct AttentionScores {
   const std::int64_t* offsets = nullptr;
   // All heads, those of each mask one after the other; read where the mask has a gradient.
   const std::int64_t* heads_by_mask = nullptr;
-  bool zero_rows = false;  // weights of queries from which the mask hides all keys are 0, not NaN
+  bool zero_rows = false;  // weights of queries from which the masks hide all keys are 0, not NaN
+  const T* more = nullptr;
+  const std::int64_t* more_offsets = nullptr;
+
+  AttentionScores with_masks_swapped() const {
+    AttentionScores other = *this;
+    std::swap(other.mask, other.more);
+    std::swap(other.offsets, other.more_offsets);
+    return other;
+  }
 };
 
 // One that is `rounded` holds bfloat16 in the place of T, for primitives that take those.

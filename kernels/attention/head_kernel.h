@@ -1,7 +1,6 @@
 // How the tiles of a head of attention are computed.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -22,12 +21,35 @@ const T* mask_row(const AttentionShape& shape, const AttentionScores<T>& scores,
   return scores.mask + scores.offsets[tile.head] + query * shape.keys + tile.keys.begin;
 }
 
-// Whether a row of a mask hides all keys. Tiles pass over no key of a query that sees none.
+// The same of the second mask.
 template <class T>
-bool hides_all(const T* mask, std::int64_t keys) {
-  return mask != nullptr && std::all_of(mask, mask + keys, [](T x) {
-           return x == -std::numeric_limits<T>::infinity();
-         });
+const T* more_row(const AttentionShape& shape, const AttentionScores<T>& scores,
+                  const AttentionTile& tile, std::int64_t row) {
+  if (scores.more == nullptr) return nullptr;
+  const std::int64_t query = shape.more_per_query ? tile.first + row : 0;
+  return scores.more + scores.more_offsets[tile.head] + query * shape.keys + tile.keys.begin;
+}
+
+// A score from scale Q K^T and the elements of the masks, null ones left out.
+template <class T>
+T masked(Replaced replaced, T product, const T* mask, const T* more) {
+  const bool replaces = more != nullptr && replaced != Replaced::nothing && *more != T{0};
+  T score = replaces && replaced == Replaced::products ? T{0} : product;
+  if (more != nullptr) score += *more;
+  if (mask != nullptr && !(replaces && replaced == Replaced::mask)) score += *mask;
+  return score;
+}
+
+// Whether rows of masks hide all keys. Tiles pass over no key of a query that sees none.
+template <class T>
+bool hides_all(const AttentionShape& shape, const T* mask, const T* more, std::int64_t keys) {
+  if (mask == nullptr && more == nullptr) return false;
+  for (std::int64_t i = 0; i < keys; ++i) {
+    const T sum = masked(shape.replaced, T{0}, mask != nullptr ? mask + i : nullptr,
+                         more != nullptr ? more + i : nullptr);
+    if (sum != -std::numeric_limits<T>::infinity()) return false;
+  }
+  return true;
 }
 
 // Immutable. `memory`: bytes() of a thread, aligned to 64.

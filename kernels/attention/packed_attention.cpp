@@ -1,8 +1,8 @@
 // packed_attention.cpp — ScaledAttention of interleaved heads whose q, k and v are parts of one
 // operand, ..., rows, 3, heads, size, as one product computes them (ai.ondine): y is ..., rows,
-// heads, size. Attributes scale (1), zero_rows (0). Inputs: the operand and a mask, which
-// broadcasts to the scores.
-// PackedAttentionGrad (dy, operand, mask?) -> derivatives of operand and mask, by those of
+// heads, size. Attributes scale (1), zero_rows (0), replaces. Inputs: the operand and two
+// masks, which broadcast to the scores; both may be left out.
+// PackedAttentionGrad (dy, operand, mask?, more?) -> derivatives of operand and mask, by those of
 // ScaledAttention.
 #include <vector>
 
@@ -17,7 +17,8 @@ namespace {
 
 // Checks the operand, which is input `at`, and the mask after it, and returns the dims of y.
 Dims check(InferContext& context, std::size_t at) {
-  require_same_dtype(context, {at, at + 1});
+  check_replaces(context);
+  require_same_dtype(context, {at, at + 1, at + 2});
   Dims dims = context.dims(at);
   const bool has_parts = dims.size() >= 4;
   if (!has_parts || (dims[dims.size() - 3].known() && !dims[dims.size() - 3].same(3))) {
@@ -27,6 +28,7 @@ Dims check(InferContext& context, std::size_t at) {
   Dims scores = swap_heads(dims);
   scores.back() = scores[scores.size() - 2];
   check_mask(context, at + 1, scores);
+  check_mask(context, at + 2, scores);
   return dims;
 }
 
@@ -51,16 +53,18 @@ Kernel bind_grad(BindContext& context) {
 Attributes attributes_of(const NodeView& node) {
   return {{"scale", node.attr_float("scale", 1)},
           {"zero_rows", std::int64_t{has_zero_rows(node)}},
+          {"replaces", node.attr_string("replaces", "")},
           {"interleaved", std::int64_t{1}}};
 }
 
-// q, k, v and the mask, after `before`.
-std::vector<Val> separated(Val operand, Val mask, std::vector<Val> before = {}) {
+// q, k, v and the masks, after `before`.
+std::vector<Val> separated(Val operand, Val mask, Val more, std::vector<Val> before = {}) {
   const auto axis = static_cast<std::int64_t>(operand.rank()) - 3;
   const auto parts = operand.builder().nodes("Split", {&operand, 1},
                                              {{"axis", axis}, {"num_outputs", std::int64_t{3}}}, 3);
   for (const Val part : parts) before.push_back(graph::squeeze(part, {axis}));
-  if (mask) before.push_back(mask);
+  if (mask || more) before.push_back(mask);
+  if (more) before.push_back(more);
   return before;
 }
 
@@ -70,7 +74,8 @@ RoundedInputs rounded_at(const BindContext& context) {
 }
 
 std::vector<Val> expand(ExpandContext& context) {
-  return context.builder().nodes("ScaledAttention", separated(context.x(0), context.x(1)),
+  return context.builder().nodes("ScaledAttention",
+                                 separated(context.x(0), context.x(1), context.x(2)),
                                  attributes_of(context), 1, ondine_domain);
 }
 
@@ -78,9 +83,9 @@ std::vector<Val> grad(GradContext& g) { return attention_gradient(g, "PackedAtte
 
 std::vector<Val> expand_grad(ExpandContext& context) {
   const bool trains_mask = context.has_output(1);
-  auto parts = context.builder().nodes("ScaledAttentionGrad",
-                                       separated(context.x(1), context.x(2), {context.x(0)}),
-                                       attributes_of(context), trains_mask ? 4 : 3, ondine_domain);
+  auto parts = context.builder().nodes(
+      "ScaledAttentionGrad", separated(context.x(1), context.x(2), context.x(3), {context.x(0)}),
+      attributes_of(context), trains_mask ? 4 : 3, ondine_domain);
   const auto axis = static_cast<std::int64_t>(context.x(1).rank()) - 3;
   std::vector<Val> apart;
   for (std::size_t i = 0; i < 3; ++i) apart.push_back(graph::unsqueeze(parts[i], {axis}));

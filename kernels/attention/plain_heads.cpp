@@ -80,7 +80,7 @@ std::size_t PlainHeads<T>::product_bytes() const {
       bytes = std::max(bytes, product.workspace());
     }
   }
-  if (shape_.masks == 0) return bytes;
+  if (!shape_.has_masks()) return bytes;
   const std::int64_t rows = VisibleKeys<T>::tile_rows(shape_);
   for (std::int64_t keys = 0; keys < shape_.keys;) {
     keys = std::min(keys + VisibleKeys<T>::block, shape_.keys);
@@ -136,9 +136,19 @@ void PlainHeads<T>::weights(ThreadPool& pool, const AttentionTile& tile,
   for (std::int64_t i = 0; i < tile.rows; ++i) {
     T* row = to + i * n;
     const T* const mask = mask_row(s, scores, tile, i);
-    if (mask != nullptr) axpy(row, T{1}, mask, n);
+    const T* const more = more_row(s, scores, tile, i);
+    if (more != nullptr && s.replaced != Replaced::nothing) {
+      for (std::int64_t j = 0; j < n; ++j) {
+        row[j] = masked(s.replaced, row[j], mask != nullptr ? mask + j : nullptr, more + j);
+      }
+    } else {
+      if (more != nullptr) axpy(row, T{1}, more, n);
+      if (mask != nullptr) axpy(row, T{1}, mask, n);
+    }
     weights(row, row, n);
-    if (scores.zero_rows && row[0] != row[0] && hides_all(mask, n)) std::fill_n(row, n, T{0});
+    if (scores.zero_rows && row[0] != row[0] && hides_all(s, mask, more, n)) {
+      std::fill_n(row, n, T{0});
+    }
   }
 }
 
@@ -151,6 +161,26 @@ void PlainHeads<T>::run(ThreadPool& pool, const AttentionTile& tile,
   multiply(pool, y_product, tile, scores_at(memory),
            operands.v.first + s.v_offset(tile.head, tile.keys.begin),
            y + s.y_offset(tile.head, tile.first), {}, memory);
+}
+
+// Adds the derivatives of a row of scores to those of the mask, and clears those of products that
+// the second mask replaces.
+template <class T>
+void PlainHeads<T>::add_mask_gradient(const AttentionTile& tile, const AttentionScores<T>& scores,
+                                      std::int64_t row, T* ds, T* dmask) const {
+  const AttentionShape& s = shape_;
+  const std::int64_t n = tile.keys.size;
+  const T* const more = s.replaced != Replaced::nothing ? more_row(s, scores, tile, row) : nullptr;
+  if (dmask != nullptr) {
+    T* const to = dmask + (s.mask_per_query ? tile.first + row : 0) * s.keys + tile.keys.begin;
+    if (more != nullptr && s.replaced == Replaced::mask) {
+      for (std::int64_t j = 0; j < n; ++j) to[j] += more[j] == T{0} ? ds[j] : T{0};
+    } else {
+      kernel_set<T>(*kernels_).vector->axpy(to, T{1}, ds, n);
+    }
+  }
+  if (more == nullptr || s.replaced != Replaced::products) return;
+  for (std::int64_t j = 0; j < n; ++j) ds[j] = more[j] == T{0} ? ds[j] : T{0};
 }
 
 template <class T>
@@ -175,14 +205,10 @@ void PlainHeads<T>::run_gradient(ThreadPool& pool, const AttentionTile& tile,
   if (dq == nullptr && dk == nullptr && dmask == nullptr) return;
   multiply(pool, ds_product, tile, tile_dy, operands.v.first + values, ds, {}, memory);
   const auto softmax_gradient = kernel_set<T>(*kernels_).softmax->softmax_gradient;
-  const auto axpy = kernel_set<T>(*kernels_).vector->axpy;
   const std::int64_t n = tile.keys.size;
   for (std::int64_t i = 0; i < tile.rows; ++i) {
     softmax_gradient(ds + i * n, ds + i * n, p + i * n, n);
-    if (dmask != nullptr) {
-      const std::int64_t mask_row = s.mask_per_query ? tile.first + i : 0;
-      axpy(dmask + mask_row * s.keys + tile.keys.begin, T{1}, ds + i * n, n);
-    }
+    add_mask_gradient(tile, scores, i, ds + i * n, dmask);
   }
   if (dq != nullptr) {
     multiply(pool, dq_product, tile, ds, operands.k.first + keys, dq + queries, {.alpha = scale},

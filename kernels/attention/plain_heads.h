@@ -52,6 +52,9 @@ class PlainHeads final : public HeadKernel<T> {
   void weights(ThreadPool& pool, const AttentionTile& tile, const AttentionScores<T>& scores,
                const AttentionOperands<T>& operands, std::byte* memory) const;
 
+  void add_mask_gradient(const AttentionTile& tile, const AttentionScores<T>& scores,
+                         std::int64_t row, T* ds, T* dmask) const;
+
   // The memory: two tiles of scores, then that of products.
   T* scores_at(std::byte* memory) const { return reinterpret_cast<T*>(memory); }
   T* derivatives_at(std::byte* memory) const { return reinterpret_cast<T*>(memory + tile_bytes_); }

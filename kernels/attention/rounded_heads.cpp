@@ -33,6 +33,7 @@ bool RoundedHeads::takes(const AttentionShape& s, const Kernels& kernels) {
   constexpr std::int64_t least = 16;                    // as of products alone
   constexpr std::int64_t most = std::int64_t{1} << 18;  // elements of a factor
   if (kernels.attention_rows == nullptr || !s.key_rows) return false;
+  if (s.replaced != Replaced::nothing) return false;
   const auto [fewest, largest] = std::minmax(s.head_size, s.v_head_size);
   if (std::min({s.queries, s.keys, fewest}) < least) return false;
   return std::max(s.keys, s.queries) <= most / largest;
@@ -71,6 +72,7 @@ RoundedHeads::RoundedHeads(const AttentionShape& s, std::int64_t rows, const Ker
   places_.derivatives = place(strip_ * score_row_);
   places_.weights = place(deep * weight_row_ / 2);
   places_.rounded = place(deep * weight_row_ / 2);
+  if (s.masks > 0 && s.more_masks > 0) places_.masks = place(strip_ * s.keys);
   GemmCall<float> largest = product(s.keys, widest, deep, nullptr, 0);
   largest.a_row = 1;
   largest.a_col = weight_row_;
@@ -206,6 +208,25 @@ AttentionRows RoundedHeads::rows_of(const AttentionTile& strip, std::int64_t row
           .padded = depth(strip.keys.size)};
 }
 
+// The masks of a strip, added to each other where there are two.
+RoundedHeads::MaskRows RoundedHeads::masks_of(const AttentionTile& strip,
+                                              const AttentionScores<float>& scores,
+                                              std::byte* memory) const {
+  const AttentionShape& s = shape_;
+  const float* const mask = mask_row(s, scores, strip, 0);
+  const float* const more = more_row(s, scores, strip, 0);
+  if (more == nullptr) return {mask, s.mask_per_query ? s.keys : 0};
+  if (mask == nullptr) return {more, s.more_per_query ? s.keys : 0};
+  const std::int64_t n = strip.keys.size;
+  const std::int64_t rows = s.mask_per_query || s.more_per_query ? strip.rows : 1;
+  float* const sums = floats(memory, places_.masks);
+  for (std::int64_t i = 0; i < rows; ++i) {
+    kernels_->f32.vector->add.vv(sums + i * n, mask_row(s, scores, strip, i),
+                                 more_row(s, scores, strip, i), n);
+  }
+  return {sums, rows > 1 ? n : 0};
+}
+
 // The weights of such a strip: rounded, with `keep` in float32 too.
 void RoundedHeads::compute_weights(const AttentionTile& strip, std::int64_t row,
                                    const AttentionScores<float>& scores,
@@ -216,12 +237,12 @@ void RoundedHeads::compute_weights(const AttentionTile& strip, std::int64_t row,
                    floats(memory, places_.scores), memory);
   const AttentionRows rows =
       rows_of(strip, row, scores.scale, places_.scores, places_.weights, memory);
-  kernels_->attention_rows->weights(rows, mask_row(s, scores, strip, 0),
-                                    s.mask_per_query ? s.keys : 0, keep);
+  const MaskRows masks = masks_of(strip, scores, memory);
+  kernels_->attention_rows->weights(rows, masks.first, masks.step, keep);
   if (!scores.zero_rows) return;
   for (std::int64_t i = 0; i < strip.rows; ++i) {
     std::uint16_t* const rounded = rows.rounded + i * rows.rounded_step;
-    if (!is_nan(rounded[0]) || !hides_all(mask_row(s, scores, strip, i), rows.n)) continue;
+    if (!is_nan(rounded[0]) || !hides_all<float>(s, masks.row(i), nullptr, rows.n)) continue;
     std::fill_n(rounded, rows.n, std::uint16_t{0});
     std::fill_n(rows.values + i * rows.step, rows.n, 0.0F);
   }

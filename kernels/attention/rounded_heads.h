@@ -45,11 +45,18 @@ class RoundedHeads final : public HeadKernel<float> {
     std::size_t left, right;           // rows of a strip, and of a tile, as factors
     std::size_t scores, derivatives;   // of a strip in float32 ...
     std::size_t weights, rounded;      // ... and of a tile in bfloat16
+    std::size_t masks;                 // the sums of two, of a strip
     std::size_t scratch;
   };
   struct Matrix {
     AttentionOperand<float> elements;
     std::int64_t row, col;  // elements between rows and columns
+  };
+  struct MaskRows {
+    const float* first;  // null without masks
+    std::int64_t step;
+
+    const float* row(std::int64_t i) const { return first != nullptr ? first + i * step : nullptr; }
   };
   // Rows of results in memory.
   struct Rows {
@@ -70,6 +77,8 @@ class RoundedHeads final : public HeadKernel<float> {
   void for_strips(const AttentionTile& tile, Body&& body) const;
   AttentionRows rows_of(const AttentionTile& strip, std::int64_t row, float scale,
                         std::size_t values, std::size_t rounded, std::byte* memory) const;
+  MaskRows masks_of(const AttentionTile& strip, const AttentionScores<float>& scores,
+                    std::byte* memory) const;
   void compute_weights(const AttentionTile& strip, std::int64_t row,
                        const AttentionScores<float>& scores,
                        const AttentionOperands<float>& operands, bool keep,

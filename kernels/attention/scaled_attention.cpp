@@ -1,14 +1,17 @@
 // scaled_attention.cpp — y = softmax(scale q k^T + mask) v over the last two dims (ai.ondine); the
-// dims before them are the same for q, k and v, the mask broadcasts to the scores. transK: k is
+// dims before them are the same for q, k and v, the mask broadcasts to the scores. A second mask is
+// added too, so that masks whose sum would be as large as the scores stay apart. transK: k is
 // stored transposed, head_size x keys; with interleaved the dims of q, k, v and y are ..., rows,
 // heads, size, as layers compute them. Attributes scale (1), transK (0), interleaved (0; not with
-// transK), zero_rows (0): the rows of y of queries from which the mask hides all keys, by minus
-// infinity, are 0 and not NaN.
-// ScaledAttentionGrad (dy, q, k, v, mask?) -> dq, dk, dv, dmask? recomputes the scores tile by
-// tile:
+// transK), zero_rows (0): the rows of y of queries from which the masks hide all keys, by minus
+// infinity, are 0 and not NaN; replaces: "products" or "mask", in the place of which the second
+// mask stands where it is not 0, so that they have no derivative there.
+// ScaledAttentionGrad (dy, q, k, v, mask?, more?) -> dq, dk, dv, dmask? recomputes the scores tile
+// by tile:
 //   P = softmax(S);  dv = P^T dy;  dS = P (dy v^T - sum P dy v^T)
 //   dq = scale dS k;  dk = scale dS^T q;  dmask = dS, summed to the shape of the mask
-// Neither keeps a matrix of all scores.
+// The derivative of the second mask is that of the first after both are swapped. Neither keeps a
+// matrix of all scores.
 #include <numeric>
 
 #include "kernels/attention/attention_kernels.h"
@@ -22,7 +25,8 @@ namespace {
 
 // Checks q, k, v and the mask, which are the inputs from `at` on, and returns the dims of y.
 Dims check(InferContext& context, std::size_t at) {
-  require_same_dtype(context, {at, at + 1, at + 2, at + 3});
+  require_same_dtype(context, {at, at + 1, at + 2, at + 3, at + 4});
+  check_replaces(context);
   const bool interleaved = is_interleaved(context);
   const auto dims = [&](std::size_t i) {
     return interleaved ? swap_heads(context.dims(i)) : context.dims(i);
@@ -48,6 +52,7 @@ Dims check(InferContext& context, std::size_t at) {
   Dims scores = q;
   scores.back() = keys;
   check_mask(context, at + 3, scores);
+  check_mask(context, at + 4, scores);
   q.back() = v.back();
   return interleaved ? swap_heads(std::move(q)) : q;
 }
@@ -77,21 +82,25 @@ RoundedInputs rounded_at(const BindContext& context) {
 }
 
 struct Operands {
-  Val q, k, v, mask;
+  Val q, k, v, mask, more;
   double scale;
   bool transposed;
   bool interleaved;
   bool zero_rows;
+  math::Replaced replaced;
 
-  Operands(const NodeView& node, Val q_in, Val k_in, Val v_in, Val mask_in)
-      : q(q_in),
-        k(k_in),
-        v(v_in),
-        mask(mask_in),
-        scale(double{node.attr_float("scale", 1)}),
-        transposed(stores_transposed_keys(node)),
-        interleaved(is_interleaved(node)),
-        zero_rows(has_zero_rows(node)) {
+  // The inputs from `at` on.
+  Operands(ExpandContext& context, std::size_t at)
+      : q(context.x(at)),
+        k(context.x(at + 1)),
+        v(context.x(at + 2)),
+        mask(context.x(at + 3)),
+        more(context.x(at + 4)),
+        scale(double{context.attr_float("scale", 1)}),
+        transposed(stores_transposed_keys(context)),
+        interleaved(is_interleaved(context)),
+        zero_rows(has_zero_rows(context)),
+        replaced(more ? replaced_by(context) : math::Replaced::nothing) {
     if (!interleaved) return;
     for (Val* x : {&q, &k, &v}) *x = swapped(*x);
   }
@@ -113,36 +122,47 @@ struct Operands {
   }
   Val weights() const {
     Val scores = product(q, k, false, !transposed) * scale;
-    if (!mask) return graph::softmax(scores, -1);
-    scores = scores + mask;
-    if (!zero_rows) return graph::softmax(scores, -1);
+    const Val total = total_mask(replaced, mask, more);
+    if (replaced == math::Replaced::products) {
+      scores = where_replaced(more, scores, more);
+      if (mask) scores = scores + mask;
+    } else if (total) {
+      scores = scores + total;
+    }
+    if (!zero_rows || !total) return graph::softmax(scores, -1);
     // Scores are replaced too, since the derivative of the softmax would be NaN.
     const Val zero = graph::scalar_like(scores, 0);
-    const Val hidden = hidden_rows(mask);
+    const Val hidden = hidden_rows(total);
     return graph::where(hidden, zero, graph::softmax(graph::where(hidden, zero, scores), -1));
   }
 };
 
 std::vector<Val> expand(ExpandContext& context) {
-  const Operands in(context, context.x(0), context.x(1), context.x(2), context.x(3));
+  const Operands in(context, 0);
   return {in.arranged(Operands::product(in.weights(), in.v, false, false))};
 }
 
 std::vector<Val> grad(GradContext& g) { return attention_gradient(g, "ScaledAttentionGrad", 3); }
 
 std::vector<Val> expand_grad(ExpandContext& context) {
-  const Operands in(context, context.x(1), context.x(2), context.x(3), context.x(4));
+  const Operands in(context, 1);
   const Val dy = in.arranged(context.x(0));
   const Val weights = in.weights();
   const Val by_weights = Operands::product(dy, in.v, false, true);
   const Val by_scores =
       weights * (by_weights - graph::reduce_sum(by_weights * weights, {-1}, true));
-  const Val scores = by_scores * in.scale;
+  Val scores = by_scores * in.scale;
+  const Val zero = graph::scalar_like(scores, 0);
+  if (in.replaced == math::Replaced::products) scores = where_replaced(in.more, scores, zero);
   const Val dk = in.transposed ? Operands::product(in.q, scores, true, false)
                                : Operands::product(scores, in.q, true, false);
   std::vector<Val> parts{in.arranged(Operands::product(scores, in.k, false, in.transposed)),
                          in.arranged(dk), in.arranged(Operands::product(weights, dy, true, false))};
-  if (context.has_output(3)) parts.push_back(graph::sum_to(by_scores, in.mask));
+  if (context.has_output(3)) {
+    const bool replaced = in.replaced == math::Replaced::mask;
+    parts.push_back(
+        graph::sum_to(replaced ? where_replaced(in.more, by_scores, zero) : by_scores, in.mask));
+  }
   return parts;
 }
 

@@ -71,8 +71,8 @@ std::size_t VisibleKeys<T>::bytes(const AttentionShape& s) {
 template <class T>
 VisibleKeys<T>::VisibleKeys(const AttentionShape& shape, const AttentionScores<T>& scores,
                             const Kernels& kernels, void* memory)
-    : shape_(&shape),
-      scores_(&scores),
+    : shape_(shape),
+      scores_(scores),
       kernels_(&kernels),
       blocks_(divide_up(shape.keys, block)),
       rows_(tile_rows(shape)),
@@ -84,7 +84,7 @@ VisibleKeys<T>::VisibleKeys(const AttentionShape& shape, const AttentionScores<T
 template <class T>
 const T* VisibleKeys<T>::kept_of(std::int64_t head, std::int64_t tile) const {
   const std::int64_t mask =
-      scores_->offsets[head] / (shape_->keys * (shape_->mask_per_query ? shape_->queries : 1));
+      scores_.offsets[head] / (shape_.keys * (shape_.mask_per_query ? shape_.queries : 1));
   return kept_ + (mask * tiles_ + std::min(tile, tiles_ - 1)) * kept();
 }
 
@@ -92,7 +92,7 @@ const T* VisibleKeys<T>::kept_of(std::int64_t head, std::int64_t tile) const {
 // known that nothing is.
 template <class T>
 bool VisibleKeys<T>::read_tile(std::int64_t mask, std::int64_t tile) {
-  const AttentionShape& s = *shape_;
+  const AttentionShape& s = shape_;
   const auto max_of = kernel_set<T>(*kernels_).vector->max_of;
   const std::int64_t rows = s.mask_per_query ? s.queries : 1;
   const std::int64_t first = tile * rows_;
@@ -101,7 +101,7 @@ bool VisibleKeys<T>::read_tile(std::int64_t mask, std::int64_t tile) {
   *least = infinity<T>;
   std::fill_n(largest, blocks_, -infinity<T>);
   for (std::int64_t i = first; i < std::min(rows, first + rows_); ++i) {
-    const T* const row = scores_->mask + (mask * rows + i) * s.keys;
+    const T* const row = scores_.mask + (mask * rows + i) * s.keys;
     T best = -infinity<T>;
     bool finite = true;  // else the row's weights are NaN
     for (std::int64_t j = 0; j < blocks_; ++j) {
@@ -124,7 +124,7 @@ template <class T>
 template <class Measure, class Join>
 void VisibleKeys<T>::measure(ThreadPool& pool, const AttentionOperands<T>& operands, const T* dy,
                              Measure norm, Join join) {
-  const AttentionShape& s = *shape_;
+  const AttentionShape& s = shape_;
   const std::int64_t parts = parts_of(s);
   const auto widen = kernels::read_row<T>(DType::bfloat16);
   const auto norm_of = [&](const AttentionOperand<T>& x, std::int64_t n) {
@@ -166,8 +166,8 @@ void VisibleKeys<T>::measure(ThreadPool& pool, const AttentionOperands<T>& opera
 template <class T>
 template <class Join>
 typename VisibleKeys<T>::Size VisibleKeys<T>::size_of(std::int64_t head, Join join) const {
-  const std::int64_t parts = parts_of(*shape_);
-  const Size* const first = sizes_ + head / shape_->interleaved * parts;
+  const std::int64_t parts = parts_of(shape_);
+  const Size* const first = sizes_ + head / shape_.interleaved * parts;
   Size all = *first;
   for (std::int64_t i = 1; i < parts; ++i) {
     all = {join(all.q, first[i].q), join(all.k, first[i].k), join(all.others, first[i].others)};
@@ -176,19 +176,36 @@ typename VisibleKeys<T>::Size VisibleKeys<T>::size_of(std::int64_t head, Join jo
 }
 
 template <class T>
+T VisibleKeys<T>::largest_of_more(ThreadPool& pool) const {
+  if (scores_.more == nullptr) return 0;
+  constexpr std::int64_t grain = 65536;
+  const std::int64_t n = shape_.more_elements();
+  std::atomic<T> largest = 0;
+  pool.for_chunks(divide_up(n, grain), 1, [&](std::int64_t begin, std::int64_t end) {
+    const std::int64_t first = begin * grain;
+    const T here = largest_magnitude(*kernel_set<T>(*kernels_).vector, scores_.more + first,
+                                     std::min(n, end * grain) - first);
+    T before = largest.load(std::memory_order_relaxed);
+    while (before < here && !largest.compare_exchange_weak(before, here)) {
+    }
+  });
+  return largest.load();
+}
+
+template <class T>
 bool VisibleKeys<T>::pays(std::int64_t head, T bound) {
   // More than the factors' and the sums' rounding, in bfloat16 too.
   constexpr T rounding = T{1.0625};
-  bounds_[head] = rounding * std::abs(scores_->scale) * bound;
-  const std::int64_t tiles = divide_up(shape_->queries, rows_);
+  bounds_[head] = rounding * (std::abs(scores_.scale) * bound + more_);
+  const std::int64_t tiles = divide_up(shape_.queries, rows_);
   std::int64_t seen = 0;
   for (std::int64_t tile = 0; tile < tiles; ++tile) seen += range(head, tile).size;
-  return 8 * seen <= 7 * tiles * shape_->keys;
+  return 8 * seen <= 7 * tiles * shape_.keys;
 }
 
 template <class T>
 bool VisibleKeys<T>::find(ThreadPool& pool, const AttentionOperands<T>& operands, const T* dy) {
-  const AttentionShape& s = *shape_;
+  const AttentionShape& s = shape_;
   std::atomic<bool> any = false;
   pool.for_chunks(s.masks * tiles_, 1, [&](std::int64_t begin, std::int64_t end) {
     for (auto i = begin; i < end; ++i) {
@@ -196,6 +213,8 @@ bool VisibleKeys<T>::find(ThreadPool& pool, const AttentionOperands<T>& operands
     }
   });
   if (!any.load()) return false;
+  more_ = largest_of_more(pool);
+  if (!(more_ < infinity<T>)) return false;
   const VectorKernels<T>& vector = *kernel_set<T>(*kernels_).vector;
   measure(pool, operands, dy, vector.sum_squares, std::plus<T>());
   bool found = false;
@@ -224,10 +243,10 @@ bool VisibleKeys<T>::find_exactly(ThreadPool& pool, const AttentionOperands<T>& 
       pool, {operands.q, operands.k, {}}, nullptr,
       [&](const T* x, std::int64_t n) { return largest_magnitude(vector, x, n); }, larger);
   bool found = false;
-  for (std::int64_t head = 0; head < shape_->count; ++head) {
+  for (std::int64_t head = 0; head < shape_.count; ++head) {
     if (bounds_[head] != infinity<T>) continue;
     const Size most = size_of(head, larger);
-    if (pays(head, static_cast<T>(shape_->head_size) * most.q * most.k)) {
+    if (pays(head, static_cast<T>(shape_.head_size) * most.q * most.k)) {
       found = true;
     } else {
       bounds_[head] = std::numeric_limits<T>::quiet_NaN();
@@ -250,9 +269,9 @@ KeyRange VisibleKeys<T>::range(std::int64_t head, std::int64_t tile) const {
   std::int64_t last = blocks_;
   while (first < last && is_hidden(largest[first], least, bound)) ++first;
   while (first < last && is_hidden(largest[last - 1], least, bound)) --last;
-  if (first == last) return {0, shape_->keys};
-  const std::int64_t end = std::min(last * block, shape_->keys);
-  const std::int64_t size = std::min((last - first) * block, shape_->keys);
+  if (first == last) return {0, shape_.keys};
+  const std::int64_t end = std::min(last * block, shape_.keys);
+  const std::int64_t size = std::min((last - first) * block, shape_.keys);
   return {end - size, size};
 }
 

@@ -3,8 +3,9 @@
 //
 // A key is passed over where its weight is exactly 0 for every query of the tile: where the mask
 // puts its score so far below that of another key that the softmax's exp gives 0, whatever Q and K
-// are. Scores differ from the mask by at most |scale| |q| |k|, with |q| |k| no more than the root
-// of the sums of all squares and than head_size max|q| max|k|. Queries that see no key at all,
+// are. Scores differ from the mask by at most |scale| |q| |k| and the largest element of the second
+// mask, with |q| |k| no more than the root of the sums of all squares and than head_size max|q|
+// max|k|. Queries that see no key at all,
 // learned biases and operands that are not finite thus hide nothing.
 #pragma once
 
@@ -57,12 +58,15 @@ class VisibleKeys {
   template <class Join>
   Size size_of(std::int64_t head, Join join) const;
   bool find_exactly(ThreadPool& pool, const AttentionOperands<T>& operands);
+  // The largest magnitude of the second mask.
+  T largest_of_more(ThreadPool& pool) const;
   // Whether passing over keys of the head pays under a bound on |q| |k|, which becomes its own.
   bool pays(std::int64_t head, T bound);
 
-  const AttentionShape* shape_;
-  const AttentionScores<T>* scores_;
+  AttentionShape shape_;
+  AttentionScores<T> scores_;
   const Kernels* kernels_;
+  T more_ = 0;
   std::int64_t blocks_, rows_, tiles_;
   T* bounds_;  // of each head; NaN where nothing is hidden
   T* kept_;    // of each mask and tile

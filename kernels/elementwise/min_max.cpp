@@ -1,6 +1,7 @@
 // min_max.cpp — Min and Max of any number of inputs; NaN propagates. dx_i = dy where x_i is the
 // result, divided equally among the inputs that equal it. Broadcasting from version 8, integers
 // from 12.
+#include "graph/contract/clipped_dim.h"
 #include "kernels/common/constant_integers.h"
 #include "kernels/elementwise/variadic.h"
 
@@ -22,7 +23,11 @@ std::optional<Dim> known_extreme(Dim a, Dim b) {
   if (a.same(b)) return a;
   if (a.same(0)) return Greatest ? b : a;
   if (b.same(0)) return Greatest ? a : b;
-  if (!a.known() || !b.known()) return Dim();
+  if (!a.known() && !b.known()) return Dim();
+  if (!a.known() || !b.known()) {
+    const Dim length = a.known() ? b : a;
+    return Greatest ? Dim() : graph::clipped(length, a.known() ? a.size() : b.size());
+  }
   return Dim(Greatest ? std::max(a.size(), b.size()) : std::min(a.size(), b.size()));
 }
 

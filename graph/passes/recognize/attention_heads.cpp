@@ -185,6 +185,7 @@ Attributes attention_attributes(const Node& attention, Attributes more) {
   const NodeView view(attention);
   more.emplace_back("scale", view.attr_float("scale", 1));
   more.emplace_back("zero_rows", view.attr_int("zero_rows", 0));
+  if (view.has_attr("replaces")) more.emplace_back("replaces", view.attr_string("replaces", ""));
   return more;
 }
 
@@ -237,6 +238,16 @@ void Reshaper::make_view(Node& node, ValueId value) const {
   for (const Dim dim : dims) sizes.push_back(dim.size());
   node.inputs = {value, constant(sizes)};
   node.attributes = {{"allowzero", std::int64_t{1}}};
+}
+
+std::vector<int> count_shape_readers(const Graph& graph) {
+  std::vector<int> counts(graph.values.size());
+  for (const Node& node : graph.nodes) {
+    if (node.op->name == "Shape" && node.op->domain.empty()) {
+      ++counts[static_cast<std::size_t>(node.inputs[0])];
+    }
+  }
+  return counts;
 }
 
 bool interleave_heads(Graph& graph, const PassContext& context) {

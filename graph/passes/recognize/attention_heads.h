@@ -42,6 +42,10 @@ class Reshaper {
   const OpDef* op_;
 };
 
+// How many Shape nodes read each value. They need not keep it: what is replaced here has the shapes
+// of what replaces it.
+std::vector<int> count_shape_readers(const Graph& graph);
+
 bool interleave_heads(Graph& graph, const PassContext& context);
 
 }  // namespace ondine::graph

@@ -54,13 +54,12 @@ class Packer {
     dims.insert(dims.end() - 2, Dim(3));
     const ValueId whole = reshape_.view(graph_.nodes[*split].inputs[0], dims, before);
     if (whole == no_value) return false;
-    const bool masked = NodeView(node).has_input(3);
-    const ValueId mask = masked ? node.inputs[3] : no_value;
+    std::vector<ValueId> inputs{whole};
+    inputs.insert(inputs.end(), node.inputs.begin() + 3, node.inputs.end());
     node.attributes = attention_attributes(node);
     node.op = packed_;
     node.version = 1;
-    node.inputs = {whole};
-    if (masked) node.inputs.push_back(mask);
+    node.inputs = std::move(inputs);
     return true;
   }
 

@@ -1,13 +1,17 @@
-// softmax(q k * number + mask) v over the last two dims, and ONNX's Attention, become
-// ScaledAttention, and with its
-// transposed operands and result one of interleaved heads, also where samples and rows are
-// transposed around it, and then PackedAttention where it reads the parts of one product. Two masks
-// are added first, which are small where heads or samples share them. One may be added to the
-// scores seen as ..., windows, heads, queries, keys, as that of shifted windows is.
+// softmax(q k * number + masks) v over the last two dims, and ONNX's Attention, become
+// ScaledAttention, and with its transposed operands and result one of interleaved heads, also where
+// samples and rows are transposed around it, and then PackedAttention where it reads the parts of
+// one product. Two masks are added to each other first, unless their sum is as large as the scores
+// and they are not (attention_masks.h). Masks may be added, and the softmax taken, where the first
+// dim of the scores is seen as two, as samples and heads or as samples and shifted windows. A Where
+// of the product and a number is a mask, too.
 #include <algorithm>
+#include <utility>
 
+#include "graph/contract/infer.h"
 #include "graph/passes/fuse.h"
 #include "graph/passes/recognize/attention_heads.h"
+#include "graph/passes/recognize/attention_masks.h"
 #include "graph/passes/recognize/attention_operator.h"
 #include "graph/passes/recognize/packed_attention.h"
 #include "graph/passes/samples_first.h"
@@ -20,49 +24,98 @@ struct Factor {
   double number;
 };
 
-// Terms that are added to scores.
-struct Masks {
-  std::vector<ValueId> values;
-  const Node* sum = nullptr;  // of two
-  Dims dims;                  // of the scores where they are added; empty: those of the product
-  bool zero_rows = false;     // whether the weights of rows without keys are 0
+// What lies between the weights and the product of q and k.
+struct Way {
+  ValueId v = no_value;
+  bool zero_rows = false;  // whether the weights of rows without keys are 0
+  // Dims of the scores where their first dim is seen as two; empty where it nowhere is.
+  Dims split;
+  bool merged = false;         // whether this place is nearer to the product than that
+  std::vector<ValueId> masks;  // terms that are added, the last of them first
+  const Node* fill = nullptr;  // puts a number in the place of products
 
-  Masks with(ValueId mask, const Node& add) const {
-    Masks more = *this;
-    more.values.push_back(mask);
-    more.sum = &add;
+  Way with(ValueId mask) const {
+    Way more = *this;
+    more.masks.push_back(mask);
     return more;
   }
 };
 
 class Recognizer {
  public:
-  Recognizer(Graph& graph, const Catalogue& catalogue, const Uses& uses)
+  Recognizer(Graph& graph, const Catalogue& catalogue, const Uses& uses,
+             const std::vector<int>& shape_readers)
       : graph_(&graph),
+        shape_readers_(&shape_readers),
+        catalogue_(&catalogue),
         uses_(&uses),
         attention_(catalogue.find(ondine_domain, "ScaledAttention")),
         reshape_(graph, catalogue) {}
 
-  // A MatMul of the weights and the values.
+  // A MatMul of the weights and the values, or a Reshape that splits the first dim of one.
   bool operator()(Node& node, std::vector<Node>& before) const {
-    if (attention_ == nullptr || !is_full_float(*graph_, node.outputs[0])) return false;
-    const ValueId used = node.inputs[0];
-    const ValueId guarded = without_guard(used);
-    const Node* weights = uses_->producer_for(guarded, guarded == used ? 1 : 2, "Softmax");
-    if (weights == nullptr || !over_last(*weights)) return false;
-    const ValueId scores = weights->inputs[0];
-    Masks none;
-    none.zero_rows = guarded != used;
-    return fuse(node, scores, none, before) || fuse_windows(node, scores, none, before);
+    if (attention_ == nullptr || !reshape_ || !is_full_float(*graph_, node.outputs[0])) {
+      return false;
+    }
+    const bool fused =
+        node.op->name == "MatMul" ? fuse_weights(node, before) : fuse_split(node, before);
+    if (!fused) before.clear();
+    return fused;
   }
 
  private:
+  const Type& type_of(ValueId id) const { return (*graph_)[id].type; }
+
+  // The producer of a value with so many readers beside those of its shape.
+  const Node* sole(ValueId id, std::string_view op, int readers = 1) const {
+    const auto index = static_cast<std::size_t>(id);
+    const int of_shape = index < shape_readers_->size() ? (*shape_readers_)[index] : 0;
+    return uses_->producer_for(id, readers + of_shape, op);
+  }
+
+  // The scores of weights over the last dim, and whether these are guarded.
+  std::optional<std::pair<ValueId, bool>> scores_of(ValueId used) const {
+    const ValueId guarded = without_guard(used);
+    const Node* weights = sole(guarded, "Softmax", guarded == used ? 1 : 2);
+    if (weights == nullptr || !over_last(*weights)) return std::nullopt;
+    return std::pair(weights->inputs[0], guarded != used);
+  }
+
+  bool fuse_weights(Node& node, std::vector<Node>& before) const {
+    const auto scores = scores_of(node.inputs[0]);
+    if (!scores) return false;
+    Way way;
+    way.v = node.inputs[1];
+    way.zero_rows = scores->second;
+    return fuse(node, scores->first, way, before) || fuse_windows(node, scores->first, way, before);
+  }
+
+  // Weights and result of which the first dim is seen as two.
+  bool fuse_split(Node& node, std::vector<Node>& before) const {
+    const Node* product = sole(node.inputs[0], "MatMul");
+    const Node* view = product != nullptr ? sole(product->inputs[0], "Reshape") : nullptr;
+    const auto scores = view != nullptr ? scores_of(view->inputs[0]) : std::nullopt;
+    if (!scores) return false;
+    const Type& weights = type_of(view->inputs[0]);
+    const Type& result = type_of(node.outputs[0]);
+    if (!splits_first(type_of(product->inputs[0]), weights) ||
+        !splits_first(type_of(node.inputs[0]), result) ||
+        !(*weights.dims)[0].same((*result.dims)[0])) {
+      return false;
+    }
+    Way way;
+    way.v = product->inputs[1];
+    way.zero_rows = scores->second;
+    way.split = *weights.dims;
+    return fuse(node, scores->first, way, before);
+  }
+
   // The p of Where(IsNaN(p), 0, p), or `weights`. PyTorch writes so that queries without keys give
   // 0. (Weights of scores that are not finite, which it hides, stay NaN.)
   ValueId without_guard(ValueId weights) const {
-    const Node* choice = uses_->producer_for(weights, 1, "Where");
+    const Node* choice = sole(weights, "Where");
     if (choice == nullptr || uses_->number(choice->inputs[1]) != 0.0) return weights;
-    const Node* test = uses_->producer_for(choice->inputs[0], 1, "IsNaN");
+    const Node* test = sole(choice->inputs[0], "IsNaN");
     const bool same = test != nullptr && test->inputs[0] == choice->inputs[2];
     return same && same_rank(weights, choice->inputs[2]) ? choice->inputs[2] : weights;
   }
@@ -73,21 +126,14 @@ class Recognizer {
   }
 
   // Scores that were seen with their first dim as two when a mask was added.
-  bool fuse_windows(Node& node, ValueId scores, const Masks& none,
-                    std::vector<Node>& before) const {
-    const Node* back = uses_->producer_for(scores, 1, "Reshape");
-    const Node* sum = back != nullptr ? uses_->producer_for(back->inputs[0], 1, "Add") : nullptr;
-    if (sum == nullptr || !reshape_) return false;
-    for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
-      const Node* view = uses_->producer_for(sum->inputs[side], 1, "Reshape");
-      if (view == nullptr || !same_tensor_type(*graph_, view->inputs[0], scores)) continue;
-      const Type& type = (*graph_)[sum->inputs[side]].type;
-      if (!splits_first((*graph_)[scores].type, type)) continue;
-      Masks masks = none.with(sum->inputs[1 - side], *sum);
-      masks.dims = *type.dims;
-      if (fuse(node, view->inputs[0], masks, before)) return true;
-    }
-    return false;
+  bool fuse_windows(Node& node, ValueId scores, const Way& way, std::vector<Node>& before) const {
+    const Node* back = sole(scores, "Reshape");
+    if (back == nullptr || !splits_first(type_of(scores), type_of(back->inputs[0]))) return false;
+    // The result is merged again.
+    if (!type_of(node.outputs[0]).shape()) return false;
+    Way split = way;
+    split.split = *type_of(back->inputs[0]).dims;
+    return fuse(node, back->inputs[0], split, before);
   }
 
   bool over_last(const Node& softmax) const {
@@ -101,13 +147,13 @@ class Recognizer {
   Factor factor(ValueId value) const {
     Factor result{value, 1};
     for (int depth = 0; depth < 3; ++depth) {
-      const Node* node = uses_->producer_for(result.value, 1, "Mul");
+      const Node* node = sole(result.value, "Mul");
       std::size_t of = 0;
       std::optional<double> by;
       if (node != nullptr) {
         of = uses_->number(node->inputs[1]) ? 0 : 1;
         by = uses_->number(node->inputs[1 - of]);
-      } else if ((node = uses_->producer_for(result.value, 1, "Div")) != nullptr) {
+      } else if ((node = sole(result.value, "Div")) != nullptr) {
         by = uses_->number(node->inputs[1]);
         if (by) by = 1 / *by;
       }
@@ -127,54 +173,54 @@ class Recognizer {
                                             [](Dim p, Dim q) { return p.same(q); });
   }
 
-  // Whether the mask broadcasts to the scores. `known_keys`: whether the product with v only takes
-  // scores of so many keys.
-  bool fits(ValueId mask, const Dims& scores, bool known_keys, DType dtype) const {
-    const Type& m = (*graph_)[mask].type;
-    if (!m.ranked() || m.dtype != dtype || m.dims->size() > scores.size()) return false;
-    const std::ptrdiff_t decided = known_keys ? decided_dims(*m.dims, scores) : 0;
-    return std::equal(m.dims->rbegin() + decided, m.dims->rend(), scores.rbegin() + decided,
-                      [](Dim p, Dim q) { return p.same(1) || p.same(q); });
-  }
-  // How many of the last dims of a mask fit wherever the scores have as many keys as v: the keys,
-  // and the queries where these are as many and the mask is a square that one key does not fill.
-  static std::ptrdiff_t decided_dims(const Dims& mask, const Dims& scores) {
-    const std::size_t n = mask.size();
-    if (n < 2) return static_cast<std::ptrdiff_t>(n);
-    const bool square = mask[n - 1].known() && mask[n - 1].size() > 1 &&
-                        mask[n - 1].same(mask[n - 2]) &&
-                        scores.back().same(scores[scores.size() - 2]);
-    return square ? 2 : 1;
-  }
-
-  // As fuse_product, or with a mask that is added first.
-  bool fuse(Node& node, ValueId scores, const Masks& masks, std::vector<Node>& before) const {
-    if (fuse_product(node, scores, masks, before)) return true;
-    const Node* sum = masks.values.size() < 2 ? uses_->producer_for(scores, 1, "Add") : nullptr;
+  // As fuse_product, or with what changes the product first.
+  bool fuse(Node& node, ValueId scores, const Way& way, std::vector<Node>& before) const {
+    if (fuse_product(node, scores, way, before)) return true;
+    if (!way.split.empty() && !way.merged) {
+      const Node* view = sole(scores, "Reshape");
+      if (view != nullptr && splits_first(type_of(view->inputs[0]), type_of(scores))) {
+        Way merged = way;
+        merged.merged = true;
+        return fuse(node, view->inputs[0], merged, before);
+      }
+    }
+    if (way.fill != nullptr) return false;
+    if (const Node* choice = sole(scores, "Where")) {
+      const auto number = filled_input(*choice, *uses_);
+      Way filled = way;
+      filled.fill = choice;
+      return number && fuse_product(node, choice->inputs[3 - *number], filled, before);
+    }
+    const Node* sum = way.masks.size() < 2 ? sole(scores, "Add") : nullptr;
     if (sum == nullptr) return false;
-    return fuse(node, sum->inputs[0], masks.with(sum->inputs[1], *sum), before) ||
-           fuse(node, sum->inputs[1], masks.with(sum->inputs[0], *sum), before);
+    for (const std::size_t side : {std::size_t{1}, std::size_t{0}}) {
+      const ValueId mask = in_split(sum->inputs[side], way, before);
+      if (mask != no_value && fuse(node, sum->inputs[1 - side], way.with(mask), before)) {
+        return true;
+      }
+    }
+    return false;
   }
 
-  bool fuse_product(Node& node, ValueId scores, const Masks& masks,
-                    std::vector<Node>& before) const {
+  bool fuse_product(Node& node, ValueId scores, const Way& way, std::vector<Node>& before) const {
     const Factor outer = factor(scores);
-    const Node* product = uses_->producer_for(outer.value, 1, "MatMul");
+    const Node* product = sole(outer.value, "MatMul");
     if (product == nullptr) return false;
-    const Type& type = (*graph_)[outer.value].type;
-    if (!type.ranked()) return false;
-    const bool in_windows = !masks.dims.empty();
-    const Dims& dims = in_windows ? masks.dims : *type.dims;
+    const Type& type = type_of(outer.value);
+    if (!type.ranked() ||
+        (!way.split.empty() && !splits_first(type, Type::tensor(type.dtype, way.split)))) {
+      return false;
+    }
+    const Dims dims = way.split.empty() ? *type.dims : way.split;
     if (!same_outer(product->inputs[0], product->inputs[1]) ||
-        !same_outer(product->inputs[0], node.inputs[1])) {
+        !same_outer(product->inputs[0], way.v)) {
       return false;
     }
-    const Dims& values = *(*graph_)[node.inputs[1]].type.dims;
+    const Dims& values = *type_of(way.v).dims;
     const bool known_keys = dims.back().same(values[values.size() - 2]);
-    if (!std::ranges::all_of(
-            masks.values, [&](ValueId mask) { return fits(mask, dims, known_keys, type.dtype); })) {
-      return false;
-    }
+    const auto masks = MaskReader(*graph_, *catalogue_, *uses_, type, dims, known_keys)
+                           .read(way.masks, way.fill, before);
+    if (!masks) return false;
     const Factor q = factor(product->inputs[0]);
     Factor k = factor(product->inputs[1]);
     double scale = outer.number * q.number * k.number;
@@ -183,29 +229,35 @@ class Recognizer {
       k = factor(rows);
       scale *= k.number;
     }
-    const Attributes attributes{
-        {"scale", static_cast<float>(scale)},
-        {"transK", std::int64_t{rows == no_value}},
-        {"zero_rows", std::int64_t{masks.zero_rows && !masks.values.empty()}}};
-    std::vector<ValueId> inputs{q.value, k.value, node.inputs[1]};
-    if (in_windows) {
-      for (ValueId& input : inputs) input = split(input, dims, before);
+    std::vector<ValueId> inputs{q.value, k.value, way.v};
+    for (ValueId& input : inputs) {
+      input = way.split.empty() ? input : split(input, dims, before);
+      if (input == no_value) return false;
     }
-    if (masks.values.size() == 1) inputs.push_back(masks.values[0]);
-    if (masks.values.size() == 2) {
-      inputs.push_back(append_node(*graph_, before, *masks.sum->op, masks.sum->version,
-                                   {masks.values[1], masks.values[0]}));
-    }
-    if (in_windows) {
-      reshape_.make_view(
-          node, append_node(*graph_, before, *attention_, 1, std::move(inputs), attributes));
-      return true;
+    const bool masked = masks->mask != no_value || masks->more != no_value;
+    Attributes attributes{{"scale", static_cast<float>(scale)},
+                          {"transK", std::int64_t{rows == no_value}},
+                          {"zero_rows", std::int64_t{way.zero_rows && masked}}};
+    if (!masks->replaces.empty()) attributes.emplace_back("replaces", masks->replaces);
+    if (masked) inputs.push_back(masks->mask);
+    if (masks->more != no_value) inputs.push_back(masks->more);
+    replace(node, way, std::move(inputs), std::move(attributes), before);
+    return true;
+  }
+
+  // Makes the node the attention, or a view of it that merges the first two dims again.
+  void replace(Node& node, const Way& way, std::vector<ValueId> inputs, Attributes attributes,
+               std::vector<Node>& before) const {
+    const Type& result = type_of(node.outputs[0]);
+    if (!way.split.empty() && result.rank() < way.split.size()) {
+      reshape_.make_view(node, append_node(*graph_, before, *attention_, 1, std::move(inputs),
+                                           std::move(attributes)));
+      return;
     }
     node.inputs = std::move(inputs);
     node.op = attention_;
     node.version = 1;
-    node.attributes = attributes;
-    return true;
+    node.attributes = std::move(attributes);
   }
 
   const Node* producer(ValueId id, std::string_view op) const {
@@ -248,34 +300,71 @@ class Recognizer {
                : no_value;
   }
 
-  // Whether `split` is `type` with its first dim as two, all of them known.
+  // Whether `split` is `type` with its first dim as two.
   static bool splits_first(const Type& type, const Type& split) {
-    return type.shape() && split.shape() && type.rank() >= 3 && type.rank() + 1 == split.rank() &&
+    return type.ranked() && split.ranked() && type.rank() >= 3 && type.rank() + 1 == split.rank() &&
+           multiply((*split.dims)[0], (*split.dims)[1]).same((*type.dims)[0]) &&
            std::equal(type.dims->begin() + 1, type.dims->end(), split.dims->begin() + 2,
                       [](Dim a, Dim b) { return a.same(b); });
   }
 
-  // An operand with its first dim as that of `scores`.
+  // `value` with its first dim as the first two of `scores`; no_value where no view says so.
   ValueId split(ValueId value, const Dims& scores, std::vector<Node>& before) const {
-    const Dims& own = *(*graph_)[value].type.dims;
+    const Dims& own = *type_of(value).dims;
     Dims dims{scores[0], scores[1]};
     dims.insert(dims.end(), own.begin() + 1, own.end());
+    const Node* merge = producer(value, "Reshape");
+    if (merge != nullptr && type_of(merge->inputs[0]).ranked()) {
+      const ValueId of = reshape_.view(merge->inputs[0], dims, before);
+      if (of != no_value) return of;
+    }
     return reshape_.view(value, dims, before);
   }
 
+  // A mask that is added at this place, for scores whose first dim is two.
+  ValueId in_split(ValueId mask, const Way& way, std::vector<Node>& before) const {
+    const Type& type = type_of(mask);
+    if (!way.merged || !type.ranked() || type.rank() + 1 < way.split.size() ||
+        (*type.dims)[0].same(1)) {
+      return mask;
+    }
+    if (type.rank() + 1 != way.split.size() ||
+        !multiply(way.split[0], way.split[1]).same((*type.dims)[0])) {
+      return no_value;
+    }
+    return split(without_one(mask), way.split, before);
+  }
+  // What is multiplied by 1, as exporters write a factor of their own, or `value`.
+  ValueId without_one(ValueId value) const {
+    const Node* times = producer(value, "Mul");
+    for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
+      if (times != nullptr && uses_->number(times->inputs[side]) == 1.0 &&
+          same_tensor_type(*graph_, times->inputs[1 - side], value)) {
+        return times->inputs[1 - side];
+      }
+    }
+    return value;
+  }
+
   Graph* graph_;
+  const std::vector<int>* shape_readers_;
+  const Catalogue* catalogue_;
   const Uses* uses_;
   const OpDef* attention_;
   Reshaper reshape_;
 };
 
-bool is_product(const Node& node) { return node.op->name == "MatMul" && node.op->domain.empty(); }
+bool may_be_attention(const Node& node) {
+  return node.op->domain.empty() && (node.op->name == "MatMul" || node.op->name == "Reshape");
+}
 
 bool run(Graph& graph, const PassContext& context) {
   if (context.catalogue == nullptr) return false;
+  const std::vector<int> shape_readers = count_shape_readers(graph);
   const bool recognized =
       fuse_inserting(graph, [&](Node& node, const Uses& uses, std::vector<Node>& before) {
-        return is_product(node) && Recognizer(graph, *context.catalogue, uses)(node, before);
+        return may_be_attention(node) &&
+               Recognizer(graph, *context.catalogue, uses, shape_readers)(node, before);
       });
   const bool read = read_attention_operators(graph, context);
   const bool turned = put_samples_first(graph, context);

@@ -39,6 +39,13 @@ TEST_CASE("what a clipped dim has no room for is dynamic") {
   }
 }
 
+TEST_CASE("a clipped dim is clipped again to the smaller bound") {
+  const Dim n = Dim::symbolic(3);
+  CHECK(clipped(clipped(n, 64), 32).same(clipped(n, 32)));
+  CHECK(clipped(clipped(n, 32), 64).same(clipped(n, 32)));
+  CHECK(clipped(clipped(n, 64), 1) == Dim());
+}
+
 TEST_CASE("a clipped dim broadcasts to its length alone") {
   const Dim n = Dim::symbolic(3), m = Dim::symbolic(4);
   const Dim part = clipped(n, 64);

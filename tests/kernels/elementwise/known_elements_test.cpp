@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 
 #include "graph/contract/builder.h"
+#include "graph/contract/clipped_dim.h"
 #include "tests/support/op_harness.h"
 
 namespace ondine::test {
@@ -65,7 +66,10 @@ TEST_CASE("sums, differences, products, quotients and extremes of known dims are
            Row{n, 1, one(open), none, one(n), one(n), one(open), one(open)},
            Row{1, n, one(open), none, one(n), none, one(open), one(open)},
            Row{n, n, one(open), one(0), one(open), none, one(n), one(n)},
-           Row{n, 2, one(open), none, one(Dim::multiple(2, 0)), one(open), one(open), one(open)},
+           Row{n, 2, one(open), none, one(Dim::multiple(2, 0)), one(open), one(clipped(n, 2)),
+               one(open)},
+           Row{9, n, one(open), none, one(Dim::multiple(9, 0)), none, one(clipped(n, 9)),
+               one(open)},
            Row{open, open, one(open), none, one(open), none, one(open), one(open)},
            Row{most, 0, one(most), one(most), one(0), none, one(0), one(most)},
            Row{most, 1, none, one(most - 1), one(most), one(most), one(1), one(most)},
