@@ -170,23 +170,25 @@ class Expansion {
     v_ = graph::concat(vs, 2);
   }
 
-  // Expands by ScaledAttention; empty if the scores are an output or are not of the form scale Q
-  // K^T + mask.
+  // Expands by ScaledAttention; empty if the scores are an output or of another form.
   Val without_scores(const SharedHeads& heads, Val total) {
     const auto scale = plain_scale();
-    if (!scale) return {};
-    Val bias = total;
-    if (bias) bias = heads.stack_mask(bias);
-    if (total && !bias) return {};
-    const Val operands[] = {heads.stack(q_), k_, v_, bias};
-    return heads.unstack(b_.nodes("ScaledAttention", std::span(operands).first(bias ? 4 : 3),
-                                  {{"scale", *scale}, {"zero_rows", std::int64_t{1}}}, 1,
-                                  ondine_domain)[0]);
+    if (!scale || (total && !total.ranked())) return {};
+    Attributes attributes{{"scale", *scale}, {"zero_rows", std::int64_t{1}}};
+    const float cap = context_.attr_float("softcap", 0);
+    if (cap > 0) attributes.emplace_back("softcap", cap);
+    const Val stacked = total ? heads.stack_mask(total) : Val();
+    // Queries that share keys are rows of one matrix where a mask can be stacked as they are.
+    const bool stacks = stacked || !total;
+    const Val operands[] = {stacks ? heads.stack(q_) : q_, k_, v_, stacks ? stacked : total};
+    const Val y = b_.nodes("ScaledAttention", std::span(operands).first(total ? 4 : 3),
+                           std::move(attributes), 1, ondine_domain)[0];
+    return stacks ? heads.unstack(y) : y;
   }
 
-  // The scale where known, of an attention without softcap whose scores are not an output.
+  // The scale where known, of an attention whose scores are not an output.
   std::optional<float> plain_scale() const {
-    if (context_.attr_float("softcap", 0) > 0 || context_.has_output(3)) return {};
+    if (context_.has_output(3)) return {};
     const DType type = q_.dtype();
     if (type != DType::float32 && type != DType::float64) return {};
     if (v_.dtype() != type || float_attribute(context_, "softmax_precision", type) != type) {

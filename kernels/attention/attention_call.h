@@ -76,6 +76,7 @@ struct NodeMask {
 struct AttentionCall {
   math::AttentionShape shape;
   double scale = 1;
+  double cap = 0;  // of scores; 0: none
   bool zero_rows = false;
   std::size_t at = 0;
   std::size_t operands = 3;  // or 1, of which q, k and v are parts
@@ -107,23 +108,26 @@ struct AttentionCall {
   // Rows of q, k and v, as they lie in memory.
   std::array<HeadRows, 3> operand_rows() const {
     const auto packed = static_cast<std::int64_t>(3 / operands);
-    return {rows_of(shape.queries, shape.head_size, packed),
-            rows_of(shape.keys, shape.head_size, packed),
-            rows_of(shape.keys, shape.v_head_size, packed)};
+    return {rows_of(shape.queries, shape.head_size, packed, 1),
+            rows_of(shape.keys, shape.head_size, packed, shape.group),
+            rows_of(shape.keys, shape.v_head_size, packed, shape.group)};
   }
-  HeadRows y_rows() const { return rows_of(shape.queries, shape.v_head_size, 1); }
+  HeadRows y_rows() const { return rows_of(shape.queries, shape.v_head_size, 1, 1); }
   // From the first element of a part of a packed operand to that of the next.
   std::int64_t part_elements() const { return shape.interleaved * copied_heads * shape.head_size; }
 
  private:
-  HeadRows rows_of(std::int64_t rows, std::int64_t size, std::int64_t packed) const {
-    return {shape.count / copied_heads, rows, copied_heads, size, packed};
+  HeadRows rows_of(std::int64_t rows, std::int64_t size, std::int64_t packed,
+                   std::int64_t group) const {
+    const std::int64_t heads = std::max<std::int64_t>(1, copied_heads / group);
+    return {shape.count / group / heads, rows, heads, size, packed};
   }
 
   // `q` and `v` are shapes with the heads before the rows.
   AttentionCall(const graph::BindContext& context, std::size_t first, std::size_t count,
                 const Shape& q, const Shape& v, bool interleaved)
       : scale(double{context.attr_float("scale", 1)}),
+        cap(double{context.attr_float("softcap", 0)}),
         zero_rows(has_zero_rows(context)),
         at(first),
         operands(count),
@@ -140,7 +144,9 @@ struct AttentionCall {
              .mask_per_query = mask.per_query,
              .more_masks = more.count,
              .more_per_query = more.per_query,
-             .replaced = replaced_by(context)};
+             .replaced = replaced_by(context),
+             .group = n > 2 && v[n - 3] > 0 ? q[n - 3] / v[n - 3] : 1,
+             .capped = cap > 0};
     if (interleaved) {
       (shape.keys > max_interleaved ? copied_heads : shape.interleaved) =
           std::max<std::int64_t>(1, q[n - 3]);

@@ -39,7 +39,8 @@ void AttentionPrimitive<T>::head_gradient(const Run& run, const T* dy,
   heads_->pack_gradient(run.operands, head, at);
   // In causal attention the last queries see all keys.
   const bool backwards = run.hides(head);
-  bool begun = false;
+  // Heads that share keys add to the gradients that the first of them writes.
+  bool begun = head % s.group != 0;
   for (std::int64_t i = 0; i < tiles; ++i) {
     const AttentionTile tile = tile_of(run, head, backwards ? tiles - 1 - i : i);
     if (tile.rows == 0) continue;
@@ -100,19 +101,27 @@ void AttentionPrimitive<T>::run_gradient(ThreadPool& pool, const AttentionScores
   const AttentionShape& s = shape_;
   if (s.count == 0 || s.keys == 0 || s.queries == 0) {
     fill_zeros(gradients.dq, s.count * s.queries * s.head_size);
-    fill_zeros(gradients.dk, s.count * s.keys * s.head_size);
-    fill_zeros(gradients.dv, s.count * s.keys * s.v_head_size);
+    fill_zeros(gradients.dk, s.count / s.group * s.keys * s.head_size);
+    fill_zeros(gradients.dv, s.count / s.group * s.keys * s.v_head_size);
     fill_zeros(gradients.dmask, s.masks * mask_elements());
     return;
   }
   const Run run = begin(pool, scores, operands, dy, workspace);
   ScratchPool slots(slots_of(workspace), slot_bytes());
+  AttentionGradients<T> rest = gradients;
   if (gradients.dmask != nullptr) {
-    return mask_gradient(run, dy, gradients, sums_of(workspace), slots);
+    if (s.group == 1) return mask_gradient(run, dy, gradients, sums_of(workspace), slots);
+    // The order of heads by masks is not that by keys.
+    mask_gradient(run, dy, {nullptr, nullptr, nullptr, gradients.dmask}, sums_of(workspace), slots);
+    rest.dmask = nullptr;
+    if (rest.dq == nullptr && rest.dk == nullptr && rest.dv == nullptr) return;
   }
-  slots.for_chunks(pool, s.count, 1, [&](std::byte* at, std::int64_t begin, std::int64_t end) {
-    for (auto head = begin; head < end; ++head) head_gradient(run, dy, gradients, head, at);
-  });
+  slots.for_chunks(pool, s.count / s.group, 1,
+                   [&](std::byte* at, std::int64_t begin, std::int64_t end) {
+                     for (auto head = begin * s.group; head < end * s.group; ++head) {
+                       head_gradient(run, dy, rest, head, at);
+                     }
+                   });
 }
 
 template void AttentionPrimitive<float>::run_gradient(ThreadPool& pool,

@@ -24,7 +24,8 @@ class ScoresIn {
             .offsets = layout.mask.offsets.data(),
             .zero_rows = layout.zero_rows,
             .more = more_(call),
-            .more_offsets = layout.more.offsets.data()};
+            .more_offsets = layout.more.offsets.data(),
+            .cap = static_cast<C>(layout.cap)};
   }
 
  private:

@@ -43,7 +43,9 @@ void infer_attention_gradient(InferContext& context, const std::optional<Dims>& 
   }
 }
 
-void check_replaces(const InferContext& context) {
+void check_attributes(const InferContext& context) {
+  const float cap = context.attr_float("softcap", 0);
+  if (!(cap >= 0)) context.reject("softcap is ", cap, ", needed is a number from 0 on");
   const std::string what = context.attr_string("replaces", "");
   if (what.empty() || what == "products" || what == "mask") return;
   context.reject("replaces is ", quoted(what), ", needed is 'products' or 'mask'");

@@ -17,8 +17,8 @@ void check_mask(InferContext& context, std::size_t index, const Dims& scores);
 // Which rows of a mask hide all keys, with one key.
 Val hidden_rows(Val mask);
 
-// Rejects an attribute `replaces` that is none.
-void check_replaces(const InferContext& context);
+// Rejects an attribute `replaces` that is none, and a cap below 0.
+void check_attributes(const InferContext& context);
 
 // What is added to scores; none where there is neither mask.
 Val total_mask(math::Replaced replaced, Val mask, Val more);

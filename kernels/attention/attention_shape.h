@@ -15,8 +15,11 @@ enum class Replaced : std::uint8_t { nothing, products, mask };
 // row i of each, then row i + 1 of each, and 1 means one matrix after the other. More than 1 need
 // key_rows.
 //
+// K and V have a head for each `group` heads of Q, which follow each other.
+//
 // With `packed` 3, Q, K and V are parts of one operand: row i of the heads of Q, then of K, then of
-// V, then row i + 1 of each. They have equal rows and sizes and need key_rows. Otherwise it is 1.
+// V, then row i + 1 of each. They have equal heads, rows and sizes and need key_rows. Otherwise it
+// is 1.
 struct AttentionShape {
   std::int64_t count = 0;
   std::int64_t queries = 0;
@@ -31,6 +34,8 @@ struct AttentionShape {
   std::int64_t more_masks = 0;  // as masks and mask_per_query, of a second mask
   bool more_per_query = false;
   Replaced replaced = Replaced::nothing;
+  std::int64_t group = 1;
+  bool capped = false;  // whether scale Q K^T is cap tanh(scale Q K^T / cap) instead
 
   // The same, with each mask in the place of the other.
   AttentionShape with_masks_swapped() const {
@@ -42,30 +47,34 @@ struct AttentionShape {
   bool has_masks() const { return masks > 0 || more_masks > 0; }
   std::int64_t more_elements() const { return more_masks * keys * (more_per_query ? queries : 1); }
 
+  // Heads of K and V that lie beside each other.
+  std::int64_t key_heads() const { return interleaved > group ? interleaved / group : 1; }
+
   // Elements from a row of a head to its next.
   std::int64_t q_row() const { return packed * interleaved * head_size; }
-  std::int64_t k_row() const { return key_rows ? q_row() : keys; }
-  std::int64_t v_row() const { return packed * interleaved * v_head_size; }
+  std::int64_t k_row() const { return key_rows ? packed * key_heads() * head_size : keys; }
+  std::int64_t v_row() const { return packed * key_heads() * v_head_size; }
   std::int64_t y_row() const { return interleaved * v_head_size; }
 
   // The first element of row `row` of a head, or without key_rows of column `row` of K.
   std::int64_t q_offset(std::int64_t head, std::int64_t row) const {
-    return offset(head, queries, row, q_row(), head_size);
+    return offset(head, interleaved, queries, row, q_row(), head_size);
   }
   std::int64_t k_offset(std::int64_t head, std::int64_t row) const {
-    return key_rows ? offset(head, keys, row, q_row(), head_size) : head * head_size * keys + row;
+    return key_rows ? offset(head / group, key_heads(), keys, row, k_row(), head_size)
+                    : head / group * head_size * keys + row;
   }
   std::int64_t v_offset(std::int64_t head, std::int64_t row) const {
-    return offset(head, keys, row, v_row(), v_head_size);
+    return offset(head / group, key_heads(), keys, row, v_row(), v_head_size);
   }
   std::int64_t y_offset(std::int64_t head, std::int64_t row) const {
-    return offset(head, queries, row, y_row(), v_head_size);
+    return offset(head, interleaved, queries, row, y_row(), v_head_size);
   }
 
  private:
-  std::int64_t offset(std::int64_t head, std::int64_t rows, std::int64_t row, std::int64_t step,
-                      std::int64_t size) const {
-    return (head / interleaved * rows + row) * step + head % interleaved * size;
+  static std::int64_t offset(std::int64_t head, std::int64_t beside, std::int64_t rows,
+                             std::int64_t row, std::int64_t step, std::int64_t size) {
+    return (head / beside * rows + row) * step + head % beside * size;
   }
 };
 
@@ -81,6 +90,7 @@ struct AttentionScores {
   bool zero_rows = false;  // weights of queries from which the masks hide all keys are 0, not NaN
   const T* more = nullptr;
   const std::int64_t* more_offsets = nullptr;
+  T cap = 0;
 
   AttentionScores with_masks_swapped() const {
     AttentionScores other = *this;

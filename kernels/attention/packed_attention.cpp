@@ -1,9 +1,8 @@
 // packed_attention.cpp — ScaledAttention of interleaved heads whose q, k and v are parts of one
 // operand, ..., rows, 3, heads, size, as one product computes them (ai.ondine): y is ..., rows,
-// heads, size. Attributes scale (1), zero_rows (0), replaces. Inputs: the operand and two
-// masks, which broadcast to the scores; both may be left out.
-// PackedAttentionGrad (dy, operand, mask?, more?) -> derivatives of operand and mask, by those of
-// ScaledAttention.
+// heads, size. Attributes scale (1), zero_rows (0), replaces, softcap (0). Inputs: the operand and
+// two masks, which broadcast to the scores; both may be left out. PackedAttentionGrad (dy, operand,
+// mask?, more?) -> derivatives of operand and mask, by those of ScaledAttention.
 #include <vector>
 
 #include "kernels/attention/attention_kernels.h"
@@ -17,7 +16,7 @@ namespace {
 
 // Checks the operand, which is input `at`, and the mask after it, and returns the dims of y.
 Dims check(InferContext& context, std::size_t at) {
-  check_replaces(context);
+  check_attributes(context);
   require_same_dtype(context, {at, at + 1, at + 2});
   Dims dims = context.dims(at);
   const bool has_parts = dims.size() >= 4;
@@ -54,6 +53,7 @@ Attributes attributes_of(const NodeView& node) {
   return {{"scale", node.attr_float("scale", 1)},
           {"zero_rows", std::int64_t{has_zero_rows(node)}},
           {"replaces", node.attr_string("replaces", "")},
+          {"softcap", node.attr_float("softcap", 0)},
           {"interleaved", std::int64_t{1}}};
 }
 

@@ -131,10 +131,16 @@ void PlainHeads<T>::weights(ThreadPool& pool, const AttentionTile& tile,
            operands.k.first + s.k_offset(tile.head, tile.keys.begin), to, {.alpha = scores.scale},
            memory);
   const auto weights = kernel_set<T>(*kernels_).softmax->weights;
-  const auto axpy = kernel_set<T>(*kernels_).vector->axpy;
+  const VectorKernels<T>& vector = *kernel_set<T>(*kernels_).vector;
   const std::int64_t n = tile.keys.size;
   for (std::int64_t i = 0; i < tile.rows; ++i) {
     T* row = to + i * n;
+    if (s.capped) {
+      T* const curve = caps_at(memory) + i * n;
+      vector.scale(row, row, 1 / scores.cap, n);
+      vector.tanh(curve, row, n);
+      vector.scale(row, curve, scores.cap, n);
+    }
     const T* const mask = mask_row(s, scores, tile, i);
     const T* const more = more_row(s, scores, tile, i);
     if (more != nullptr && s.replaced != Replaced::nothing) {
@@ -142,8 +148,8 @@ void PlainHeads<T>::weights(ThreadPool& pool, const AttentionTile& tile,
         row[j] = masked(s.replaced, row[j], mask != nullptr ? mask + j : nullptr, more + j);
       }
     } else {
-      if (more != nullptr) axpy(row, T{1}, more, n);
-      if (mask != nullptr) axpy(row, T{1}, mask, n);
+      if (more != nullptr) vector.axpy(row, T{1}, more, n);
+      if (mask != nullptr) vector.axpy(row, T{1}, mask, n);
     }
     weights(row, row, n);
     if (scores.zero_rows && row[0] != row[0] && hides_all(s, mask, more, n)) {
@@ -205,10 +211,12 @@ void PlainHeads<T>::run_gradient(ThreadPool& pool, const AttentionTile& tile,
   if (dq == nullptr && dk == nullptr && dmask == nullptr) return;
   multiply(pool, ds_product, tile, tile_dy, operands.v.first + values, ds, {}, memory);
   const auto softmax_gradient = kernel_set<T>(*kernels_).softmax->softmax_gradient;
+  const auto tanh_gradient = kernel_set<T>(*kernels_).vector->tanh_gradient;
   const std::int64_t n = tile.keys.size;
   for (std::int64_t i = 0; i < tile.rows; ++i) {
     softmax_gradient(ds + i * n, ds + i * n, p + i * n, n);
     add_mask_gradient(tile, scores, i, ds + i * n, dmask);
+    if (s.capped) tanh_gradient(ds + i * n, ds + i * n, caps_at(memory) + i * n, n);
   }
   if (dq != nullptr) {
     multiply(pool, dq_product, tile, ds, operands.k.first + keys, dq + queries, {.alpha = scale},

@@ -17,7 +17,7 @@ class PlainHeads final : public HeadKernel<T> {
              const Kernels& kernels);
 
   std::string_view name() const noexcept override { return "tiled"; }
-  std::size_t bytes() const noexcept override { return 2 * tile_bytes_ + product_bytes_; }
+  std::size_t bytes() const noexcept override { return tiles() * tile_bytes_ + product_bytes_; }
   bool packs() const noexcept override { return false; }
 
   void pack(const AttentionOperands<T>&, std::int64_t, std::byte*) const override {}
@@ -55,11 +55,14 @@ class PlainHeads final : public HeadKernel<T> {
   void add_mask_gradient(const AttentionTile& tile, const AttentionScores<T>& scores,
                          std::int64_t row, T* ds, T* dmask) const;
 
-  // The memory: two tiles of scores, then that of products.
+  // The memory: tiles of scores, of derivatives and, where scores are capped, of what tanh gave,
+  // then that of products.
+  std::size_t tiles() const { return shape_.capped ? 3 : 2; }
+  T* caps_at(std::byte* memory) const { return reinterpret_cast<T*>(memory + 2 * tile_bytes_); }
   T* scores_at(std::byte* memory) const { return reinterpret_cast<T*>(memory); }
   T* derivatives_at(std::byte* memory) const { return reinterpret_cast<T*>(memory + tile_bytes_); }
   Workspace products_at(std::byte* memory) const {
-    return {memory + 2 * tile_bytes_, product_bytes_};
+    return {memory + tiles() * tile_bytes_, product_bytes_};
   }
 
   AttentionShape shape_;

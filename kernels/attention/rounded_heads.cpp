@@ -33,7 +33,7 @@ bool RoundedHeads::takes(const AttentionShape& s, const Kernels& kernels) {
   constexpr std::int64_t least = 16;                    // as of products alone
   constexpr std::int64_t most = std::int64_t{1} << 18;  // elements of a factor
   if (kernels.attention_rows == nullptr || !s.key_rows) return false;
-  if (s.replaced != Replaced::nothing) return false;
+  if (s.replaced != Replaced::nothing || s.capped) return false;
   const auto [fewest, largest] = std::minmax(s.head_size, s.v_head_size);
   if (std::min({s.queries, s.keys, fewest}) < least) return false;
   return std::max(s.keys, s.queries) <= most / largest;

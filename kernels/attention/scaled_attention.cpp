@@ -1,13 +1,14 @@
 // scaled_attention.cpp — y = softmax(scale q k^T + mask) v over the last two dims (ai.ondine); the
-// dims before them are the same for q, k and v, the mask broadcasts to the scores. A second mask is
-// added too, so that masks whose sum would be as large as the scores stay apart. transK: k is
-// stored transposed, head_size x keys; with interleaved the dims of q, k, v and y are ..., rows,
-// heads, size, as layers compute them. Attributes scale (1), transK (0), interleaved (0; not with
-// transK), zero_rows (0): the rows of y of queries from which the masks hide all keys, by minus
-// infinity, are 0 and not NaN; replaces: "products" or "mask", in the place of which the second
-// mask stands where it is not 0, so that they have no derivative there.
-// ScaledAttentionGrad (dy, q, k, v, mask?, more?) -> dq, dk, dv, dmask? recomputes the scores tile
-// by tile:
+// dims before them are the same for q, k and v, but that k and v may have a head for several of q,
+// if the last of these dims are heads. The mask broadcasts to the scores. A second mask is added
+// too, so that masks whose sum would be as large as the scores stay apart. transK: k is stored
+// transposed, head_size x keys; with interleaved the dims of q, k, v and y are ..., rows, heads,
+// size, as layers compute them. Attributes scale (1), transK (0), interleaved (0; not with transK),
+// zero_rows (0): the rows of y of queries from which the masks hide all keys, by minus infinity,
+// are 0 and not NaN; replaces: "products" or "mask", in the place of which the second mask stands
+// where it is not 0, so that they have no derivative there; softcap (0): where above 0, cap
+// tanh(scale q k^T / cap) stands for scale q k^T. ScaledAttentionGrad (dy, q, k, v, mask?, more?)
+// -> dq, dk, dv, dmask? recomputes the scores tile by tile:
 //   P = softmax(S);  dv = P^T dy;  dS = P (dy v^T - sum P dy v^T)
 //   dq = scale dS k;  dk = scale dS^T q;  dmask = dS, summed to the shape of the mask
 // The derivative of the second mask is that of the first after both are swapped. Neither keeps a
@@ -23,10 +24,16 @@
 namespace ondine::kernels::ops {
 namespace {
 
+// Whether each of some heads of keys may be that of several heads of queries.
+bool shares_heads(Dim queries, Dim keys) {
+  if (!queries.known() || !keys.known()) return !queries.same(keys);
+  return keys.size() > 0 && queries.size() > keys.size() && queries.size() % keys.size() == 0;
+}
+
 // Checks q, k, v and the mask, which are the inputs from `at` on, and returns the dims of y.
 Dims check(InferContext& context, std::size_t at) {
   require_same_dtype(context, {at, at + 1, at + 2, at + 3, at + 4});
-  check_replaces(context);
+  check_attributes(context);
   const bool interleaved = is_interleaved(context);
   const auto dims = [&](std::size_t i) {
     return interleaved ? swap_heads(context.dims(i)) : context.dims(i);
@@ -43,6 +50,10 @@ Dims check(InferContext& context, std::size_t at) {
   }
   const std::size_t n = q.size();
   for (std::size_t i = 0; i + 2 < n; ++i) {
+    if (i + 3 == n && shares_heads(q[i], k[i])) {
+      unify(k[i], v[i], "heads of k and v");
+      continue;
+    }
     q[i] = unify(q[i], k[i], "outer dims of q and k");
     q[i] = unify(q[i], v[i], "outer dims of q and v");
   }
@@ -83,11 +94,14 @@ RoundedInputs rounded_at(const BindContext& context) {
 
 struct Operands {
   Val q, k, v, mask, more;
+  Val key_heads, group;  // where heads are shared
   double scale;
   bool transposed;
   bool interleaved;
   bool zero_rows;
   math::Replaced replaced;
+  double cap;
+  bool shared = false;  // whether heads of q may share those of k and v
 
   // The inputs from `at` on.
   Operands(ExpandContext& context, std::size_t at)
@@ -100,9 +114,45 @@ struct Operands {
         transposed(stores_transposed_keys(context)),
         interleaved(is_interleaved(context)),
         zero_rows(has_zero_rows(context)),
-        replaced(more ? replaced_by(context) : math::Replaced::nothing) {
-    if (!interleaved) return;
-    for (Val* x : {&q, &k, &v}) *x = swapped(*x);
+        replaced(more ? replaced_by(context) : math::Replaced::nothing),
+        cap(double{context.attr_float("softcap", 0)}) {
+    for (Val* x : {&q, &k, &v}) *x = interleaved ? swapped(*x) : *x;
+    const std::size_t n = q.rank();
+    shared = n > 2 && !q.dims()[n - 3].same(k.dims()[n - 3]);
+    if (!shared) return;
+    key_heads = graph::dim_of(k, -3);
+    const Val divisor =
+        key_heads.builder().node("Max", {key_heads, key_heads.builder().int64s({1})});
+    group = graph::dim_of(q, -3) / divisor;
+    k = repeated(k);
+    v = repeated(v);
+  }
+  // Each head as often as heads of q share it, and the sums of what they have of one.
+  Val repeated(Val x) const {
+    const Val split = graph::unsqueeze(x, {-3});
+    std::vector<Val> sizes = outer_sizes(split, 3);
+    sizes.push_back(group);
+    for (const std::int64_t axis : {-2, -1}) sizes.push_back(graph::dim_of(x, axis));
+    std::vector<Val> joined = outer_sizes(x, 3);
+    joined.push_back(key_heads * group);
+    for (const std::int64_t axis : {-2, -1}) joined.push_back(graph::dim_of(x, axis));
+    return graph::reshape(x.builder().node("Expand", {split, graph::concat(sizes, 0)}),
+                          graph::concat(joined, 0));
+  }
+  Val summed(Val x) const {
+    if (!shared) return x;
+    std::vector<Val> sizes = outer_sizes(x, 3);
+    for (const Val size : {key_heads, group}) sizes.push_back(size);
+    for (const std::int64_t axis : {-2, -1}) sizes.push_back(graph::dim_of(x, axis));
+    return graph::reduce_sum(graph::reshape(x, graph::concat(sizes, 0)), {-3}, false);
+  }
+  // The sizes of all but the last dims.
+  static std::vector<Val> outer_sizes(Val x, std::size_t last) {
+    std::vector<Val> sizes;
+    for (std::size_t i = 0; i + last < x.rank(); ++i) {
+      sizes.push_back(graph::dim_of(x, static_cast<std::int64_t>(i)));
+    }
+    return sizes;
   }
   // Brings y or a derivative into the layout that the node returns, or dy out of the layout in
   // which it is given.
@@ -120,8 +170,13 @@ struct Operands {
     std::swap(perm[perm.size() - 3], perm[perm.size() - 2]);
     return graph::transpose(x, perm);
   }
+  Val capped_scores() const {
+    const Val scores = product(q, k, false, !transposed) * scale;
+    return cap > 0 ? curve(scores) * cap : scores;
+  }
+  Val curve(Val scores) const { return scores.builder().node("Tanh", {scores * (1 / cap)}); }
   Val weights() const {
-    Val scores = product(q, k, false, !transposed) * scale;
+    Val scores = capped_scores();
     const Val total = total_mask(replaced, mask, more);
     if (replaced == math::Replaced::products) {
       scores = where_replaced(more, scores, more);
@@ -154,10 +209,15 @@ std::vector<Val> expand_grad(ExpandContext& context) {
   Val scores = by_scores * in.scale;
   const Val zero = graph::scalar_like(scores, 0);
   if (in.replaced == math::Replaced::products) scores = where_replaced(in.more, scores, zero);
+  if (in.cap > 0) {
+    const Val curve = in.curve(Operands::product(in.q, in.k, false, !in.transposed) * in.scale);
+    scores = scores - scores * curve * curve;
+  }
   const Val dk = in.transposed ? Operands::product(in.q, scores, true, false)
                                : Operands::product(scores, in.q, true, false);
+  const Val dv = Operands::product(weights, dy, true, false);
   std::vector<Val> parts{in.arranged(Operands::product(scores, in.k, false, in.transposed)),
-                         in.arranged(dk), in.arranged(Operands::product(weights, dy, true, false))};
+                         in.arranged(in.summed(dk)), in.arranged(in.summed(dv))};
   if (context.has_output(3)) {
     const bool replaced = in.replaced == math::Replaced::mask;
     parts.push_back(

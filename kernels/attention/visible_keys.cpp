@@ -138,14 +138,15 @@ void VisibleKeys<T>::measure(ThreadPool& pool, const AttentionOperands<T>& opera
     }
     return all;
   };
-  // Of `rows` rows of the interleaved heads of `size`, `packed` operands each.
+  // Of `rows` rows of the heads of `size` that lie beside each other, `packed` operands each.
   const auto part = [&](std::int64_t i, AttentionOperand<T> x, std::int64_t rows, std::int64_t size,
-                        std::int64_t packed) {
+                        std::int64_t packed, bool of_keys) {
     if (x.first == nullptr) return T{0};
-    const std::int64_t row = s.interleaved * size;
+    const std::int64_t row = (of_keys ? s.key_heads() : s.interleaved) * size;
+    const std::int64_t matrix = of_keys && s.interleaved == 1 ? i / parts / s.group : i / parts;
     const std::int64_t first = rows * (i % parts) / parts;
     const std::int64_t last = rows * (i % parts + 1) / parts;
-    x = x.from((i / parts * rows + first) * packed * row);
+    x = x.from((matrix * rows + first) * packed * row);
     if (packed == 1) return norm_of(x, (last - first) * row);
     T all = 0;
     for (auto at = first; at < last; ++at, x = x.from(packed * row)) {
@@ -155,10 +156,10 @@ void VisibleKeys<T>::measure(ThreadPool& pool, const AttentionOperands<T>& opera
   };
   pool.for_chunks(s.count / s.interleaved * parts, 1, [&](std::int64_t begin, std::int64_t end) {
     for (auto i = begin; i < end; ++i) {
-      sizes_[i] = {part(i, operands.q, s.queries, s.head_size, s.packed),
-                   part(i, operands.k, s.keys, s.head_size, s.packed),
-                   part(i, operands.v, s.keys, s.v_head_size, s.packed) +
-                       part(i, dy, s.queries, s.v_head_size, 1)};
+      sizes_[i] = {part(i, operands.q, s.queries, s.head_size, s.packed, false),
+                   part(i, operands.k, s.keys, s.head_size, s.packed, true),
+                   part(i, operands.v, s.keys, s.v_head_size, s.packed, true) +
+                       part(i, dy, s.queries, s.v_head_size, 1, false)};
     }
   });
 }

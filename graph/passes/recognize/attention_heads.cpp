@@ -185,6 +185,7 @@ Attributes attention_attributes(const Node& attention, Attributes more) {
   const NodeView view(attention);
   more.emplace_back("scale", view.attr_float("scale", 1));
   more.emplace_back("zero_rows", view.attr_int("zero_rows", 0));
+  if (view.has_attr("softcap")) more.emplace_back("softcap", view.attr_float("softcap", 0));
   if (view.has_attr("replaces")) more.emplace_back("replaces", view.attr_string("replaces", ""));
   return more;
 }

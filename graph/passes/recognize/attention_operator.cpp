@@ -47,8 +47,9 @@ class Reader {
     }
     if (!q.ranked() || q.rank() != 4) return false;
     for (const std::size_t i : {0, 1}) {
-      if (!(*q.dims)[i].same((*k.dims)[i]) || !(*q.dims)[i].same((*v.dims)[i])) return false;
+      if (!(*k.dims)[i].same((*v.dims)[i])) return false;
     }
+    if (!(*q.dims)[0].same((*k.dims)[0]) || !shares_heads((*q.dims)[1], (*k.dims)[1])) return false;
     const std::optional<double> scale = scale_of(view, (*q.dims)[3]);
     if (!scale || (view.has_attr("softmax_precision") && precision_of(view) != q.dtype)) {
       return false;
@@ -61,7 +62,9 @@ class Reader {
     node.version = 1;
     node.inputs = std::move(inputs);
     node.outputs.resize(1);
+    const float cap = view.attr_float("softcap", 0);
     node.attributes = {{"scale", static_cast<float>(*scale)}, {"zero_rows", std::int64_t{1}}};
+    if (cap > 0) node.attributes.emplace_back("softcap", cap);
     return true;
   }
 
@@ -74,8 +77,13 @@ class Reader {
     for (std::size_t i = 1; i < node.node().outputs.size(); ++i) {
       if (node.has_output(i)) return false;
     }
-    return node.attr_float("softcap", 0) <= 0 && node.attr_int("left_window_size", -1) < 0 &&
-           node.attr_int("right_window_size", -1) < 0;
+    return node.attr_int("left_window_size", -1) < 0 && node.attr_int("right_window_size", -1) < 0;
+  }
+  // Whether there is a head of keys for each or for so many heads of queries.
+  static bool shares_heads(Dim queries, Dim keys) {
+    if (queries.same(keys)) return true;
+    return queries.known() && keys.known() && keys.size() > 0 &&
+           queries.size() % keys.size() == 0 && queries.size() > 0;
   }
   static DType precision_of(const NodeView& node) {
     return static_cast<DType>(node.attr_int("softmax_precision", 0));

@@ -5,7 +5,7 @@
 
 namespace ondine::graph {
 
-// Attention of equal heads, without past keys, windows or a cap, becomes ScaledAttention, so that
+// Attention without past keys or windows becomes ScaledAttention, so that
 // what lies around it is fused with it. Masks must be constants that leave no row without a key:
 // Attention gives 0 there, ScaledAttention NaN.
 bool read_attention_operators(Graph& graph, const PassContext& context);

@@ -4,7 +4,7 @@
 // one product. Two masks are added to each other first, unless their sum is as large as the scores
 // and they are not (attention_masks.h). Masks may be added, and the softmax taken, where the first
 // dim of the scores is seen as two, as samples and heads or as samples and shifted windows. A Where
-// of the product and a number is a mask, too.
+// of the product and a number is a mask, too. number tanh(q k * number) is a cap of scores.
 #include <algorithm>
 #include <utility>
 
@@ -14,6 +14,7 @@
 #include "graph/passes/recognize/attention_masks.h"
 #include "graph/passes/recognize/attention_operator.h"
 #include "graph/passes/recognize/packed_attention.h"
+#include "graph/passes/recognize/shared_keys.h"
 #include "graph/passes/samples_first.h"
 
 namespace ondine::graph {
@@ -203,7 +204,14 @@ class Recognizer {
   }
 
   bool fuse_product(Node& node, ValueId scores, const Way& way, std::vector<Node>& before) const {
-    const Factor outer = factor(scores);
+    Factor outer = factor(scores);
+    const double cap = outer.number;
+    const Node* curve = sole(outer.value, "Tanh");
+    if (curve != nullptr) {
+      outer = factor(curve->inputs[0]);
+      outer.number *= cap;
+    }
+    if (curve != nullptr && cap <= 0) return false;
     const Node* product = sole(outer.value, "MatMul");
     if (product == nullptr) return false;
     const Type& type = type_of(outer.value);
@@ -238,6 +246,7 @@ class Recognizer {
     Attributes attributes{{"scale", static_cast<float>(scale)},
                           {"transK", std::int64_t{rows == no_value}},
                           {"zero_rows", std::int64_t{way.zero_rows && masked}}};
+    if (curve != nullptr) attributes.emplace_back("softcap", static_cast<float>(cap));
     if (!masks->replaces.empty()) attributes.emplace_back("replaces", masks->replaces);
     if (masked) inputs.push_back(masks->mask);
     if (masks->more != no_value) inputs.push_back(masks->more);
@@ -367,10 +376,11 @@ bool run(Graph& graph, const PassContext& context) {
                Recognizer(graph, *context.catalogue, uses, shape_readers)(node, before);
       });
   const bool read = read_attention_operators(graph, context);
+  const bool shared = share_keys(graph);
   const bool turned = put_samples_first(graph, context);
   const bool interleaved = interleave_heads(graph, context);
   if (interleaved || turned) pack_operands(graph, context);
-  return interleaved || turned || read || recognized;
+  return interleaved || turned || shared || read || recognized;
 }
 
 }  // namespace

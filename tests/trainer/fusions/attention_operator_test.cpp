@@ -79,15 +79,17 @@ std::function<std::string(ModelBuilder&)> constant_mask(const Shape& shape, std:
 
 }  // namespace
 
-TEST_CASE("Attention without past keys, windows and caps is fused with its transpositions") {
+TEST_CASE("Attention without past keys and windows is fused with its transpositions") {
   if (!fusions_run()) return;
-  for (const Form& form : {Form{}, Form{.attributes = {{"scale", 0.7F}}},
-                           Form{.attributes = {{"is_causal", std::int64_t{1}}}},
-                           Form{.attributes = {{"softmax_precision", std::int64_t{1}}}},
-                           Form{.mask = constant_mask({queries, keys}, 2)},
-                           Form{.mask = constant_mask({queries, keys}, 0)},  // a row without keys
-                           Form{.mask = constant_mask({1, 2, queries, keys}, keys)},
-                           Form{.mask = constant_mask({2, 1, keys}, 1)}}) {
+  for (const Form& form :
+       {Form{}, Form{.attributes = {{"scale", 0.7F}}}, Form{.attributes = {{"softcap", 2.0F}}},
+        Form{.key_heads = 1}, Form{.attributes = {{"softcap", 0.5F}}, .key_heads = 1},
+        Form{.attributes = {{"is_causal", std::int64_t{1}}}},
+        Form{.attributes = {{"softmax_precision", std::int64_t{1}}}},
+        Form{.mask = constant_mask({queries, keys}, 2)},
+        Form{.mask = constant_mask({queries, keys}, 0)},  // a row without keys
+        Form{.mask = constant_mask({1, 2, queries, keys}, keys)},
+        Form{.mask = constant_mask({2, 1, keys}, 1)}}) {
     const Built built = build(form);
     CHECK(built.interleaved);
     CHECK_FALSE(built.transposes);
@@ -103,8 +105,7 @@ TEST_CASE("Attention that is more than ScaledAttention stays as it is") {
     return b.node("Add", {mask, q});
   };
   for (const Form& form :
-       {Form{.attributes = {{"softcap", 2.0F}}}, Form{.key_heads = 1},
-        Form{.attributes = {{"left_window_size", std::int64_t{1}}}},
+       {Form{.attributes = {{"left_window_size", std::int64_t{1}}}},
         Form{.attributes = {{"is_causal", std::int64_t{1}}},
         .mask = constant_mask({queries, keys}, keys)},
         Form{.attributes = {{"softmax_precision", std::int64_t{11}}}},
