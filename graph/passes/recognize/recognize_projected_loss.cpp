@@ -1,8 +1,10 @@
 // SoftmaxCrossEntropyLoss over many classes of a product with a constant matrix, whose scores no
 // other node reads, becomes ProjectedCrossEntropy, which never has all scores in memory: the loss
-// of a language model with a frozen head. Where the scores are an output too, the product stays for
-// the runs that fetch them.
+// of a language model with a frozen head. A Reshape between them may join or split the dims of
+// rows: rows and labels are then seen as one row after the other. Where the scores are an output
+// too, the product stays for the runs that fetch them.
 #include "graph/passes/fuse.h"
+#include "graph/passes/recognize/attention_heads.h"
 
 namespace ondine::graph {
 namespace {
@@ -16,25 +18,40 @@ struct Matrix {
   bool transposed = false;
 };
 
+constexpr std::int64_t view_version = 13;
+
+// The product that scores are, and whether their rows were seen in other dims since.
+struct Scores {
+  const Node* product = nullptr;
+  bool reshaped = false;
+};
+
 class Recognizer {
  public:
-  Recognizer(const Graph& graph, const OpDef* fused, const Uses& uses,
+  Recognizer(Graph& graph, const Catalogue& catalogue, const OpDef* fused, const Uses& uses,
              const std::vector<int>& fetched)
-      : graph_(&graph), uses_(&uses), fused_(fused), fetched_(&fetched) {}
+      : graph_(&graph),
+        uses_(&uses),
+        fused_(fused),
+        flatten_(catalogue.find("", "Flatten")),
+        reshape_(catalogue.find("", "Reshape")),
+        fetched_(&fetched) {}
 
-  bool operator()(Node& node) const {
+  bool operator()(Node& node, std::vector<Node>& before) const {
     if (node.op->name != "SoftmaxCrossEntropyLoss" || !node.op->domain.empty()) return false;
     const NodeView loss(node);
     const bool reads_more = node.outputs.size() > 1 && node.outputs[1] != no_value;
     if (loss.has_input(2) || reads_more || loss.attr_string("reduction", "mean") == "none") {
       return false;
     }
-    const Node* product = product_of(node.inputs[0]);
-    if (product == nullptr || !is_plain(*product)) return false;
-    const auto matrix = matrix_of(*product);
+    const Scores scores = product_of(node.inputs[0]);
+    if (scores.product == nullptr || !is_plain(*scores.product)) return false;
+    const auto matrix = matrix_of(*scores.product);
     if (!matrix) return false;
-    const ValueId labels = node.inputs[1];
-    node.inputs = {product->inputs[0], matrix->id, labels};
+    ValueId rows = scores.product->inputs[0];
+    ValueId labels = node.inputs[1];
+    if (scores.reshaped && !flatten(rows, labels, before)) return false;
+    node.inputs = {rows, matrix->id, labels};
     node.attributes.emplace_back("transposed", std::int64_t{matrix->transposed});
     node.outputs.resize(1);
     node.op = fused_;
@@ -45,15 +62,41 @@ class Recognizer {
  private:
   // The product of scores [rows, classes], or of those whose classes a Transpose moves from the
   // last axis to axis 1.
-  const Node* product_of(ValueId scores) const {
+  Scores product_of(ValueId scores) const {
     const Type& type = (*graph_)[scores].type;
-    if (!type.ranked() || !is_full_float(*graph_, scores)) return nullptr;
-    if (type.rank() == 2) return product_at(scores);
+    if (!type.ranked() || !is_full_float(*graph_, scores)) return {};
+    if (type.rank() == 2) return product_behind(scores);
     const Node* const moved = read_once(scores, "Transpose");
-    if (moved == nullptr) return nullptr;
+    if (moved == nullptr) return {};
     std::vector<std::int64_t> order{0, static_cast<std::int64_t>(type.rank()) - 1};
     for (std::size_t i = 1; i + 1 < type.rank(); ++i) order.push_back(static_cast<std::int64_t>(i));
-    return NodeView(*moved).attr_ints("perm") == order ? product_at(moved->inputs[0]) : nullptr;
+    return NodeView(*moved).attr_ints("perm") == order ? product_behind(moved->inputs[0])
+                                                       : Scores{};
+  }
+  // The product, or the one of which a Reshape keeps the classes.
+  Scores product_behind(ValueId scores) const {
+    const Node* const view = read_once(scores, "Reshape");
+    if (view == nullptr) return {product_at(scores), false};
+    const Type& from = (*graph_)[view->inputs[0]].type;
+    const Type& to = (*graph_)[scores].type;
+    const bool keeps = from.ranked() && to.ranked() && from.rank() > 1 && to.rank() > 1 &&
+                       from.dims->back().known() && from.dims->back().same(to.dims->back());
+    return keeps ? Scores{product_at(view->inputs[0]), true} : Scores{};
+  }
+  // Makes both one row after the other.
+  bool flatten(ValueId& rows, ValueId& labels, std::vector<Node>& before) const {
+    const Type& of_rows = (*graph_)[rows].type;
+    const Type& of_labels = (*graph_)[labels].type;
+    if (flatten_ == nullptr || reshape_ == nullptr || !of_labels.ranked()) return false;
+    const auto axis = static_cast<std::int64_t>(of_rows.rank()) - 1;
+    if (axis > 1) {
+      rows = append_node(*graph_, before, *flatten_, view_version, {rows}, {{"axis", axis}});
+    }
+    if ((*graph_)[labels].type.rank() > 1) {
+      const ValueId flat = add_constant(*graph_, Tensor::of<std::int64_t>({1}, {-1}));
+      labels = append_node(*graph_, before, *reshape_, view_version, {labels, flat});
+    }
+    return true;
   }
   const Node* product_at(ValueId scores) const {
     const Node* const gemm = read_once(scores, "Gemm");
@@ -92,9 +135,11 @@ class Recognizer {
     return is_wide ? std::optional(matrix) : std::nullopt;
   }
 
-  const Graph* graph_;
+  Graph* graph_;
   const Uses* uses_;
   const OpDef* fused_;
+  const OpDef* flatten_;
+  const OpDef* reshape_;
   const std::vector<int>* fetched_;
 };
 
@@ -118,8 +163,8 @@ bool run(Graph& graph, const PassContext& context) {
   const OpDef* const fused = context.catalogue->find(ondine_domain, "ProjectedCrossEntropy");
   if (fused == nullptr) return false;
   const std::vector<int> fetched = count_outputs(graph);
-  return fuse_nodes(graph, [&](Node& node, const Uses& uses) {
-    return Recognizer(graph, fused, uses, fetched)(node);
+  return fuse_inserting(graph, [&](Node& node, const Uses& uses, std::vector<Node>& before) {
+    return Recognizer(graph, *context.catalogue, fused, uses, fetched)(node, before);
   });
 }
 

@@ -16,18 +16,42 @@ constexpr std::int64_t width = 16;
 constexpr std::int64_t length = 200;
 constexpr std::uint64_t score_bytes = std::uint64_t{length} * words * sizeof(float);
 
-// Scores [N, T, words] of ids [N, T]; the head is a matrix of its own or the table.
-Model decoder(bool tied, const PrepareOptions& options, const LoadOptions& load = {}) {
+// What lies around the product with the head.
+enum class Rows { plain, scores_joined, states_joined, states_joined_alone, words_mixed };
+
+// Scores [N, T, words] of ids [N, T], or with joined rows [N T, words]; the head is a matrix of its
+// own or the table.
+Model decoder(bool tied, const PrepareOptions& options, const LoadOptions& load = {},
+              Rows rows = Rows::plain) {
   ModelBuilder b("decoder");
   const std::string ids = b.input("ids", DType::int64, {"N", "T"});
   const std::string table = b.initializer("table", random_floats({words, width}, 1, -0.3F, 0.3F));
   const std::string w = b.initializer("w", random_floats({width, width}, 2, -0.3F, 0.3F));
-  const std::string x = b.node("Tanh", {b.node("MatMul", {b.node("Gather", {table, ids}), w})});
+  std::string x = b.node("Tanh", {b.node("MatMul", {b.node("Gather", {table, ids}), w})});
+  const auto shape = [&](const std::string& name, const std::vector<std::int64_t>& sizes) {
+    return b.initializer(
+        name, Tensor::of<std::int64_t>({static_cast<std::int64_t>(sizes.size())}, sizes));
+  };
+  if (rows == Rows::states_joined || rows == Rows::states_joined_alone) {
+    x = b.node("Reshape", {x, shape("flat", {-1, width})});
+  }
   const std::string head =
       tied ? b.node("Transpose", {table}, {{"perm", std::vector<std::int64_t>{1, 0}}})
            : b.initializer("head", random_floats({width, words}, 3, -0.3F, 0.3F));
-  b.node("Identity", {b.node("MatMul", {x, head})}, {}, "scores");
-  b.output("scores", DType::float32, {"N", "T", words});
+  std::string scores = b.node("MatMul", {x, head});
+  if (rows == Rows::scores_joined) {
+    scores = b.node("Reshape", {scores, shape("joined", {-1, words})});
+  } else if (rows == Rows::states_joined) {
+    scores = b.node("Reshape", {scores, shape("apart", {-1, length, words})});
+  } else if (rows == Rows::words_mixed) {
+    scores = b.node("Reshape", {scores, shape("mixed", {-1, 2 * words})});
+  }
+  b.node("Identity", {scores}, {}, "scores");
+  if (rows == Rows::plain || rows == Rows::states_joined) {
+    b.output("scores", DType::float32, {"N", "T", words});
+  } else {
+    b.output("scores", DType::float32, {"R", rows == Rows::words_mixed ? 2 * words : words});
+  }
   return prepare(b.bytes(), options, load);
 }
 
@@ -86,6 +110,33 @@ TEST_CASE("a frozen head gives the same bits for any number of threads") {
     CHECK(one.train_step(feeds()).scalar("loss") == other.train_step(feeds()).scalar("loss"));
   }
   check_close(one.get_state("w"), other.get_state("w"), {0, 0});
+}
+
+TEST_CASE("a frozen head gives the loss of rows that a Reshape joins or splits") {
+  if (!fusions_run()) return;
+  for (const Rows rows : {Rows::scores_joined, Rows::states_joined, Rows::states_joined_alone}) {
+    INFO(static_cast<int>(rows));
+    NamedValues fed = feeds();
+    if (rows != Rows::states_joined) fed[1].second = fed[1].second.tensor().reshaped({length});
+    PrepareOptions prepared = options();
+    if (rows == Rows::states_joined) prepared.class_axis = 2;
+    LoadOptions load;
+    Model model = decoder(false, prepared, load, rows);
+    load.no_fusion = fusions_from_name("recognize_projected_loss");
+    Model whole = decoder(false, prepared, load, rows);
+    CHECK(model.plan(fed, 0, loss_alone).arena_bytes < score_bytes);
+    CHECK(whole.plan(fed, 0, loss_alone).arena_bytes > score_bytes);
+    for (int i = 0; i < 3; ++i) {
+      CHECK(model.train_step(fed).scalar("loss") ==
+            Approx(whole.train_step(fed).scalar("loss")).epsilon(1e-5));
+    }
+    check_close(model.get_state("w"), whole.get_state("w"), {1e-5, 1e-5});
+  }
+  // Rows of twice as many classes are no rows of the product.
+  NamedValues mixed = feeds();
+  mixed[1].second = Tensor(DType::int64, {length / 2});
+  const Model other = decoder(false, options(), {}, Rows::words_mixed);
+  CHECK(other.plan(mixed, 0, loss_alone).arena_bytes > score_bytes);
 }
 
 TEST_CASE("scores that something else reads, and a head that trains, are computed as a whole") {
