@@ -30,23 +30,14 @@ const T* more_row(const AttentionShape& shape, const AttentionScores<T>& scores,
   return scores.more + scores.more_offsets[tile.head] + query * shape.keys + tile.keys.begin;
 }
 
-// A score from scale Q K^T and the elements of the masks, null ones left out.
-template <class T>
-T masked(Replaced replaced, T product, const T* mask, const T* more) {
-  const bool replaces = more != nullptr && replaced != Replaced::nothing && *more != T{0};
-  T score = replaces && replaced == Replaced::products ? T{0} : product;
-  if (more != nullptr) score += *more;
-  if (mask != nullptr && !(replaces && replaced == Replaced::mask)) score += *mask;
-  return score;
-}
-
 // Whether rows of masks hide all keys. Tiles pass over no key of a query that sees none.
 template <class T>
 bool hides_all(const AttentionShape& shape, const T* mask, const T* more, std::int64_t keys) {
   if (mask == nullptr && more == nullptr) return false;
   for (std::int64_t i = 0; i < keys; ++i) {
-    const T sum = masked(shape.replaced, T{0}, mask != nullptr ? mask + i : nullptr,
-                         more != nullptr ? more + i : nullptr);
+    const T second = more != nullptr ? more[i] : T{0};
+    const bool replaces = shape.replaced == Replaced::mask && second != T{0};
+    const T sum = second + (mask != nullptr && !replaces ? mask[i] : T{0});
     if (sum != -std::numeric_limits<T>::infinity()) return false;
   }
   return true;

@@ -9,6 +9,35 @@
 #include "kernels/simd/vector/vector_table.h"
 
 namespace ondine::math {
+namespace {
+
+// Adds rows of masks, null ones left out, to a row of scores. Both operands of a choice are read,
+// so that loops are vectorized.
+template <class T>
+void add_masks(Replaced replaced, const T* mask, const T* more, const VectorKernels<T>& vector,
+               T* row, std::int64_t n) {
+  const bool replaces_mask = more != nullptr && mask != nullptr && replaced == Replaced::mask;
+  if (replaces_mask) {
+    for (std::int64_t j = 0; j < n; ++j) {
+      const T instead = more[j];
+      const T own = mask[j];
+      row[j] += instead != T{0} ? instead : own;
+    }
+    return;
+  }
+  if (more != nullptr && replaced == Replaced::products) {
+    for (std::int64_t j = 0; j < n; ++j) {
+      const T instead = more[j];
+      const T own = row[j];
+      row[j] = instead != T{0} ? instead : own;
+    }
+  } else if (more != nullptr) {
+    vector.axpy(row, T{1}, more, n);
+  }
+  if (mask != nullptr) vector.axpy(row, T{1}, mask, n);
+}
+
+}  // namespace
 
 // `keys` beside each other of all keys of a head.
 template <class T>
@@ -143,14 +172,7 @@ void PlainHeads<T>::weights(ThreadPool& pool, const AttentionTile& tile,
     }
     const T* const mask = mask_row(s, scores, tile, i);
     const T* const more = more_row(s, scores, tile, i);
-    if (more != nullptr && s.replaced != Replaced::nothing) {
-      for (std::int64_t j = 0; j < n; ++j) {
-        row[j] = masked(s.replaced, row[j], mask != nullptr ? mask + j : nullptr, more + j);
-      }
-    } else {
-      if (more != nullptr) vector.axpy(row, T{1}, more, n);
-      if (mask != nullptr) vector.axpy(row, T{1}, mask, n);
-    }
+    add_masks(s.replaced, mask, more, vector, row, n);
     weights(row, row, n);
     if (scores.zero_rows && row[0] != row[0] && hides_all(s, mask, more, n)) {
       std::fill_n(row, n, T{0});
@@ -180,13 +202,19 @@ void PlainHeads<T>::add_mask_gradient(const AttentionTile& tile, const Attention
   if (dmask != nullptr) {
     T* const to = dmask + (s.mask_per_query ? tile.first + row : 0) * s.keys + tile.keys.begin;
     if (more != nullptr && s.replaced == Replaced::mask) {
-      for (std::int64_t j = 0; j < n; ++j) to[j] += more[j] == T{0} ? ds[j] : T{0};
+      for (std::int64_t j = 0; j < n; ++j) {
+        const T d = ds[j];
+        to[j] += more[j] == T{0} ? d : T{0};
+      }
     } else {
       kernel_set<T>(*kernels_).vector->axpy(to, T{1}, ds, n);
     }
   }
   if (more == nullptr || s.replaced != Replaced::products) return;
-  for (std::int64_t j = 0; j < n; ++j) ds[j] = more[j] == T{0} ? ds[j] : T{0};
+  for (std::int64_t j = 0; j < n; ++j) {
+    const T d = ds[j];
+    ds[j] = more[j] == T{0} ? d : T{0};
+  }
 }
 
 template <class T>
