@@ -33,8 +33,8 @@ class ScoresIn {
 };
 
 template <class C>
-bool takes_rounded(const BindContext& context, const AttentionCall& layout) {
-  return math::AttentionPrimitive<C>::takes_rounded(layout.shape, product_kernels(context));
+bool takes_bf16(const BindContext& context, const AttentionCall& layout) {
+  return math::AttentionPrimitive<C>::takes_bf16(layout.shape, product_kernels(context));
 }
 
 }  // namespace
@@ -44,15 +44,15 @@ RoundedInputs rounded_operands(const BindContext& context, const AttentionCall& 
   for (std::size_t i = 0; i < layout.operands; ++i) {
     if (!may_round(context.dtype(layout.at + i))) return {};
   }
-  const bool rounds = layout.copied_heads == 1 && takes_rounded<float>(context, layout);
+  const bool rounds = layout.copied_heads == 1 && takes_bf16<float>(context, layout);
   return {operands, rounds ? operands : 0};
 }
 
 Kernel bind_attention(BindContext& context, AttentionCall layout) {
   return visit_compute(context.dtype(0), [&]<class C>() -> Kernel {
     Scratch scratch;
-    const OperandsIn<C> operands(context, scratch, layout, takes_rounded<C>(context, layout));
-    const ScoresIn<C> scores(context, scratch, layout);
+    const OperandsIn<C> operands(context, scratch, layout, takes_bf16<C>(context, layout));
+    const MaskIn<C> mask(context, scratch, layout);
     const HeadsOut<C> y(context, scratch, 0, layout.y_rows());
     const math::AttentionPrimitive<C> attention(layout.shape, context.threads(),
                                                 product_kernels(context));
@@ -72,8 +72,8 @@ Kernel bind_attention_gradient(BindContext& context, AttentionCall layout) {
     const bool trains_mask = context.has_output(layout.operands);
     Scratch scratch;
     const HeadsIn<C> dy(context, scratch, 0, layout.y_rows());
-    const OperandsIn<C> operands(context, scratch, layout, takes_rounded<C>(context, layout));
-    const ScoresIn<C> scores(context, scratch, layout);
+    const OperandsIn<C> operands(context, scratch, layout, takes_bf16<C>(context, layout));
+    const MaskIn<C> mask(context, scratch, layout);
     const OperandsOut<C> derivatives(context, scratch, layout);
     const MaskOut<C> dmask(context, scratch, layout);
     const math::AttentionPrimitive<C> attention(layout.shape, context.threads(),

@@ -20,24 +20,21 @@ class OperandsIn {
     as_stored = as_stored && layout.copied_heads == 1;
     for (std::size_t i = 0; i < layout.operands; ++i) {
       sources_.emplace_back(context, scratch, layout.at + i, as_stored);
-      rounded_[i] = as_stored && is_rounded<C>(context, layout.at + i);
     }
     const auto rows = layout.operand_rows();
     for (std::size_t i = 0; i < rows.size(); ++i) matrices_[i] = {scratch, rows[i], true};
   }
   math::AttentionOperands<C> operator()(graph::KernelContext& call) const {
-    std::array<math::AttentionOperand<C>, 3> x;
+    std::array<math::Elements<const C>, 3> x;
     for (std::size_t i = 0; i < x.size(); ++i) {
-      x[i] = i < sources_.size() ? math::AttentionOperand<C>(sources_[i](call), rounded_[i])
-                                 : x[i - 1].from(part_);
+      x[i] = i < sources_.size() ? sources_[i](call) : x[i - 1] + part_;
     }
-    for (std::size_t i = 0; i < x.size(); ++i) x[i].first = matrices_[i].read(call, x[i].first);
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = matrices_[i].read(call, x[i]);
     return {x[0], x[1], x[2]};
   }
 
  private:
   std::vector<StoredIn<C>> sources_;
-  std::array<bool, 3> rounded_{};
   std::array<HeadMatrices<C>, 3> matrices_;
   std::int64_t part_;
 };

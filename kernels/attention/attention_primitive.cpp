@@ -6,6 +6,7 @@
 #include "kernels/attention/plain_heads.h"
 #include "kernels/attention/rounded_heads.h"
 #include "kernels/common/rounding.h"
+#include "kernels/common/stored_elements.h"
 
 namespace ondine::math {
 namespace {
@@ -31,7 +32,7 @@ template <class T>
 std::shared_ptr<const HeadKernel<T>> heads_of(const AttentionShape& shape, std::int64_t tile_rows,
                                               std::int64_t rows, const Kernels& kernels) {
   if constexpr (sizeof(T) == sizeof(float)) {
-    if (AttentionPrimitive<T>::takes_rounded(shape, kernels)) {
+    if (AttentionPrimitive<T>::takes_bf16(shape, kernels)) {
       return std::make_shared<const RoundedHeads>(shape, rows, kernels);
     }
   }
@@ -42,7 +43,7 @@ std::shared_ptr<const HeadKernel<T>> heads_of(const AttentionShape& shape, std::
 }  // namespace
 
 template <class T>
-bool AttentionPrimitive<T>::takes_rounded(const AttentionShape& shape, const Kernels& kernels) {
+bool AttentionPrimitive<T>::takes_bf16(const AttentionShape& shape, const Kernels& kernels) {
   return sizeof(T) == sizeof(float) && shape.count > 0 && RoundedHeads::takes(shape, kernels);
 }
 
@@ -71,6 +72,11 @@ template <class T>
 typename AttentionPrimitive<T>::Run AttentionPrimitive<T>::begin(
     ThreadPool& pool, const AttentionScores<T>& scores, const AttentionOperands<T>& operands,
     const T* dy, void* workspace) const {
+  if (!heads_->takes_bf16()) {
+    for (const Elements<const T>& x : {operands.q, operands.k, operands.v}) {
+      require_stored(x, Storage::plain);
+    }
+  }
   Run run{pool, scores, operands, {}};
   if (shape_.keys <= VisibleKeys<T>::block) return run;
   // Either mask may be the one that hides keys, as a causal one beside a bias of positions.

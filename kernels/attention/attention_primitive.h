@@ -27,8 +27,8 @@ namespace ondine::math {
 template <class T>
 class AttentionPrimitive {
  public:
-  // Whether operands may be rounded.
-  static bool takes_rounded(const AttentionShape& shape, const Kernels& kernels);
+  // Whether operands may be bfloat16.
+  static bool takes_bf16(const AttentionShape& shape, const Kernels& kernels);
 
   // `threads`: of the pool that will run it. Only the size of the workspace depends on it.
   // `trains_mask`: whether gradients of masks will be asked for.

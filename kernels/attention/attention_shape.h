@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <utility>
 
+#include "kernels/simd/elements.h"
+
 namespace ondine::math {
 
 // What an element of the second mask that is not 0 replaces in the sum of scores: scale Q K^T or
@@ -100,24 +102,10 @@ struct AttentionScores {
   }
 };
 
-// One that is `rounded` holds bfloat16 in the place of T, for primitives that take those.
-template <class T>
-struct AttentionOperand {
-  const T* first = nullptr;
-  bool rounded = false;
-
-  AttentionOperand() = default;
-  AttentionOperand(const T* at, bool holds_bfloat16 = false)  // NOLINT: implicit
-      : first(at), rounded(holds_bfloat16) {}
-  // The operand from element n on.
-  AttentionOperand from(std::int64_t n) const {
-    if (!rounded) return first + n;
-    return {reinterpret_cast<const T*>(reinterpret_cast<const std::uint16_t*>(first) + n), true};
-  }
-};
+// Operands are bfloat16 only where AttentionPrimitive::takes_bf16.
 template <class T>
 struct AttentionOperands {
-  AttentionOperand<T> q, k, v;
+  Elements<const T> q, k, v;
 };
 
 // Results of the gradient; null ones are not computed. The gradient of a mask is the sum of the

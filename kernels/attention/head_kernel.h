@@ -53,6 +53,8 @@ class HeadKernel {
   virtual std::size_t bytes() const noexcept = 0;
   // Whether the tiles of a head share what is packed in `memory`, so that heads are better not cut.
   virtual bool packs() const noexcept = 0;
+  // Whether operands may be bfloat16.
+  virtual bool takes_bf16() const noexcept = 0;
 
   // Y of a tile, after `pack` of its head.
   virtual void pack(const AttentionOperands<T>& operands, std::int64_t head,

@@ -40,11 +40,11 @@ class HeadMatrices {
     if (copied_) offset_ = scratch.add<C>(rows.count());
   }
   // An operand that lies at `from`.
-  const C* read(graph::KernelContext& call, const C* from) const {
+  math::Elements<const C> read(graph::KernelContext& call, math::Elements<const C> from) const {
     if (!copied_) return from;
     C* const to = Scratch::at<C>(call, offset_);
     rows_.for_rows(call.pool(), [&](std::int64_t lies, std::int64_t apart) {
-      std::copy_n(from + lies, rows_.size, to + apart);
+      std::copy_n(from.plain() + lies, rows_.size, to + apart);
     });
     return to;
   }
@@ -73,7 +73,7 @@ class HeadsIn {
           const HeadRows& rows)
       : source_(context, scratch, index), matrices_(scratch, rows, true) {}
   const C* operator()(graph::KernelContext& call) const {
-    return matrices_.read(call, source_(call));
+    return matrices_.read(call, source_(call)).plain();
   }
 
  private:

@@ -156,8 +156,8 @@ void PlainHeads<T>::weights(ThreadPool& pool, const AttentionTile& tile,
                             std::byte* memory) const {
   const AttentionShape& s = shape_;
   T* const to = scores_at(memory);
-  multiply(pool, scores_product, tile, operands.q.first + s.q_offset(tile.head, tile.first),
-           operands.k.first + s.k_offset(tile.head, tile.keys.begin), to, {.alpha = scores.scale},
+  multiply(pool, scores_product, tile, operands.q.plain() + s.q_offset(tile.head, tile.first),
+           operands.k.plain() + s.k_offset(tile.head, tile.keys.begin), to, {.alpha = scores.scale},
            memory);
   const auto weights = kernel_set<T>(*kernels_).softmax->weights;
   const VectorKernels<T>& vector = *kernel_set<T>(*kernels_).vector;
@@ -187,7 +187,7 @@ void PlainHeads<T>::run(ThreadPool& pool, const AttentionTile& tile,
   const AttentionShape& s = shape_;
   weights(pool, tile, scores, operands, memory);
   multiply(pool, y_product, tile, scores_at(memory),
-           operands.v.first + s.v_offset(tile.head, tile.keys.begin),
+           operands.v.plain() + s.v_offset(tile.head, tile.keys.begin),
            y + s.y_offset(tile.head, tile.first), {}, memory);
 }
 
@@ -237,7 +237,7 @@ void PlainHeads<T>::run_gradient(ThreadPool& pool, const AttentionTile& tile,
     multiply(pool, dv_product, tile, p, tile_dy, dv + values, {.beta = beta}, memory);
   }
   if (dq == nullptr && dk == nullptr && dmask == nullptr) return;
-  multiply(pool, ds_product, tile, tile_dy, operands.v.first + values, ds, {}, memory);
+  multiply(pool, ds_product, tile, tile_dy, operands.v.plain() + values, ds, {}, memory);
   const auto softmax_gradient = kernel_set<T>(*kernels_).softmax->softmax_gradient;
   const auto tanh_gradient = kernel_set<T>(*kernels_).vector->tanh_gradient;
   const std::int64_t n = tile.keys.size;
@@ -247,11 +247,11 @@ void PlainHeads<T>::run_gradient(ThreadPool& pool, const AttentionTile& tile,
     if (s.capped) tanh_gradient(ds + i * n, ds + i * n, caps_at(memory) + i * n, n);
   }
   if (dq != nullptr) {
-    multiply(pool, dq_product, tile, ds, operands.k.first + keys, dq + queries, {.alpha = scale},
+    multiply(pool, dq_product, tile, ds, operands.k.plain() + keys, dq + queries, {.alpha = scale},
              memory);
   }
   if (dk == nullptr) return;
-  const T* const tile_q = operands.q.first + queries;
+  const T* const tile_q = operands.q.plain() + queries;
   multiply(pool, dk_product, tile, s.key_rows ? ds : tile_q, s.key_rows ? tile_q : ds, dk + keys,
            {.alpha = scale, .beta = beta}, memory);
 }

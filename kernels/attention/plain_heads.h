@@ -19,6 +19,7 @@ class PlainHeads final : public HeadKernel<T> {
   std::string_view name() const noexcept override { return "tiled"; }
   std::size_t bytes() const noexcept override { return tiles() * tile_bytes_ + product_bytes_; }
   bool packs() const noexcept override { return false; }
+  bool takes_bf16() const noexcept override { return false; }
 
   void pack(const AttentionOperands<T>&, std::int64_t, std::byte*) const override {}
   void run(ThreadPool& pool, const AttentionTile& tile, const AttentionScores<T>& scores,

@@ -76,7 +76,7 @@ RoundedHeads::RoundedHeads(const AttentionShape& s, std::int64_t rows, const Ker
   GemmCall<float> largest = product(s.keys, widest, deep, nullptr, 0);
   largest.a_row = 1;
   largest.a_col = weight_row_;
-  largest.a_rounded = true;
+  largest.a = Elements<const float>(Storage::bf16);
   largest.b_packed = true;
   places_.scratch = place(gemm_->scratch_bytes(largest) / std::int64_t{sizeof(float)} + spare);
 }
@@ -89,8 +89,7 @@ void RoundedHeads::pack_right(const Matrix& b, std::int64_t k, std::int64_t n, f
     GemmCall<float> call{};
     call.n = std::min(nr, n - j);
     call.k = k;
-    call.b = b.elements.from(j * b.col).first;
-    call.b_rounded = b.elements.rounded;
+    call.b = b.elements + j * b.col;
     call.b_row = b.row;
     call.b_col = b.col;
     if (call.n < nr) std::fill_n(to, step, 0.0F);
@@ -104,8 +103,7 @@ void RoundedHeads::round_left(const Matrix& a, std::int64_t rows, std::int64_t k
   GemmCall<float> call{};
   call.m = rows;
   call.k = k;
-  call.a = a.elements.first;
-  call.a_rounded = a.elements.rounded;
+  call.a = a.elements;
   call.a_row = a.row;
   call.a_col = 1;
   gemm_->round_a(call, to, row);
@@ -144,8 +142,8 @@ void RoundedHeads::multiply_queries(const AttentionTile& strip, const Matrix& le
   const std::int64_t k = depth(size);
   GemmCall<float> call = product(strip.rows, round_up(strip.keys.size, nr), k, to, score_row_);
   // Rounded rows are read where they lie, unless they need zeros after their terms.
-  if (left.elements.rounded && k == size && left.row % 2 == 0) {
-    call.a = left.elements.first;
+  if (left.elements.is_bf16() && k == size && left.row % 2 == 0) {
+    call.a = left.elements.pairs();
     call.a_row = left.row / 2;
   } else {
     float* const rounded = floats(memory, places_.left);
@@ -184,10 +182,9 @@ void RoundedHeads::add_queries(const AttentionTile& tile, std::size_t left, cons
   float* const packed = floats(memory, places_.right);
   pack_right(right, tile.rows, size, packed);
   GemmCall<float> call = product(tile.keys.size, size, deep, to.first, to.step);
-  call.a = floats(memory, left);
+  call.a = elements(memory, left);
   call.a_row = 1;
   call.a_col = weight_row_;
-  call.a_rounded = true;
   call.b = packed;
   call.b_packed = true;
   call.beta = beta;
@@ -249,9 +246,8 @@ void RoundedHeads::compute_weights(const AttentionTile& strip, std::int64_t row,
 }
 
 // The rows of a tile or a strip.
-RoundedHeads::Matrix RoundedHeads::q_of(const AttentionTile& tile,
-                                        const AttentionOperand<float>& q) const {
-  return {q.from(shape_.q_offset(tile.head, tile.first)), shape_.q_row(), 1};
+RoundedHeads::Matrix RoundedHeads::q_of(const AttentionTile& tile, Elements<const float> q) const {
+  return {q + shape_.q_offset(tile.head, tile.first), shape_.q_row(), 1};
 }
 RoundedHeads::Matrix RoundedHeads::dy_of(const AttentionTile& tile, const float* dy) const {
   return {dy + shape_.y_offset(tile.head, tile.first), shape_.y_row(), 1};
@@ -269,9 +265,9 @@ void RoundedHeads::for_strips(const AttentionTile& tile, Body&& body) const {
 void RoundedHeads::pack(const AttentionOperands<float>& operands, std::int64_t head,
                         std::byte* memory) const {
   const AttentionShape& s = shape_;
-  pack_right({operands.k.from(s.k_offset(head, 0)), 1, s.k_row()}, s.head_size, s.keys,
+  pack_right({operands.k + s.k_offset(head, 0), 1, s.k_row()}, s.head_size, s.keys,
              floats(memory, places_.keys));
-  pack_right({operands.v.from(s.v_offset(head, 0)), s.v_row(), 1}, s.keys, s.v_head_size,
+  pack_right({operands.v + s.v_offset(head, 0), s.v_row(), 1}, s.keys, s.v_head_size,
              floats(memory, places_.values));
 }
 
@@ -291,8 +287,8 @@ void RoundedHeads::run(ThreadPool&, const AttentionTile& given,
 void RoundedHeads::pack_gradient(const AttentionOperands<float>& operands, std::int64_t head,
                                  std::byte* memory) const {
   const AttentionShape& s = shape_;
-  const AttentionOperand<float> k = operands.k.from(s.k_offset(head, 0));
-  const AttentionOperand<float> v = operands.v.from(s.v_offset(head, 0));
+  const Elements<const float> k = operands.k + s.k_offset(head, 0);
+  const Elements<const float> v = operands.v + s.v_offset(head, 0);
   pack_right({k, 1, s.k_row()}, s.head_size, s.keys, floats(memory, places_.keys));
   pack_right({k, s.k_row(), 1}, s.keys, s.head_size, floats(memory, places_.key_rows));
   pack_right({v, 1, s.v_row()}, s.v_head_size, s.keys, floats(memory, places_.value_rows));

@@ -24,6 +24,7 @@ class RoundedHeads final : public HeadKernel<float> {
   std::string_view name() const noexcept override { return "tiled_bf16"; }
   std::size_t bytes() const noexcept override { return bytes_; }
   bool packs() const noexcept override { return true; }
+  bool takes_bf16() const noexcept override { return true; }
 
   void pack(const AttentionOperands<float>& operands, std::int64_t head,
             std::byte* memory) const override;
@@ -49,7 +50,7 @@ class RoundedHeads final : public HeadKernel<float> {
     std::size_t scratch;
   };
   struct Matrix {
-    AttentionOperand<float> elements;
+    Elements<const float> elements;
     std::int64_t row, col;  // elements between rows and columns
   };
   struct MaskRows {
@@ -71,7 +72,7 @@ class RoundedHeads final : public HeadKernel<float> {
   GemmCall<float> product(std::int64_t m, std::int64_t n, std::int64_t k, float* c,
                           std::int64_t ldc) const;
   AttentionTile aligned(AttentionTile tile) const;
-  Matrix q_of(const AttentionTile& tile, const AttentionOperand<float>& q) const;
+  Matrix q_of(const AttentionTile& tile, Elements<const float> q) const;
   Matrix dy_of(const AttentionTile& tile, const float* dy) const;
   template <class Body>
   void for_strips(const AttentionTile& tile, Body&& body) const;

@@ -127,29 +127,28 @@ void VisibleKeys<T>::measure(ThreadPool& pool, const AttentionOperands<T>& opera
   const AttentionShape& s = shape_;
   const std::int64_t parts = parts_of(s);
   const auto widen = kernels::read_row<T>(DType::bfloat16);
-  const auto norm_of = [&](const AttentionOperand<T>& x, std::int64_t n) {
-    if (!x.rounded) return norm(x.first, n);
+  const auto norm_of = [&](Elements<const T> x, std::int64_t n) {
+    if (!x.is_bf16()) return norm(x.plain(), n);
     std::array<T, 1024> widened;
     T all = 0;
     for (std::int64_t i = 0; i < n; i += std::ssize(widened)) {
       const std::int64_t some = std::min<std::int64_t>(n - i, std::ssize(widened));
-      widen(widened.data(), x.from(i).first, some);
+      widen(widened.data(), (x + i).memory(), some);
       all = join(all, norm(widened.data(), some));
     }
     return all;
   };
-  // Of `rows` rows of the heads of `size` that lie beside each other, `packed` operands each.
-  const auto part = [&](std::int64_t i, AttentionOperand<T> x, std::int64_t rows, std::int64_t size,
-                        std::int64_t packed, bool of_keys) {
-    if (x.first == nullptr) return T{0};
-    const std::int64_t row = (of_keys ? s.key_heads() : s.interleaved) * size;
-    const std::int64_t matrix = of_keys && s.interleaved == 1 ? i / parts / s.group : i / parts;
+  // Of `rows` rows of the interleaved heads of `size`, `packed` operands each.
+  const auto part = [&](std::int64_t i, Elements<const T> x, std::int64_t rows, std::int64_t size,
+                        std::int64_t packed) {
+    if (!x) return T{0};
+    const std::int64_t row = s.interleaved * size;
     const std::int64_t first = rows * (i % parts) / parts;
     const std::int64_t last = rows * (i % parts + 1) / parts;
-    x = x.from((matrix * rows + first) * packed * row);
+    x += (i / parts * rows + first) * packed * row;
     if (packed == 1) return norm_of(x, (last - first) * row);
     T all = 0;
-    for (auto at = first; at < last; ++at, x = x.from(packed * row)) {
+    for (auto at = first; at < last; ++at, x += packed * row) {
       all = join(all, norm_of(x, row));
     }
     return all;

@@ -34,11 +34,11 @@ struct ConvDesc {
   ConvShape shape;
   ConvDirection direction = ConvDirection::forward;
   Activation activation = Activation::none;  // of the epilogue; only forward has one
-  // x, w and y of a forward convolution hold bfloat16, where the implementation takes that
-  // (ConvRounding).
-  bool x_rounded = false;
-  bool w_rounded = false;
-  bool y_rounded = false;
+  // How x, w and y of a forward convolution are stored: bfloat16 where the implementation takes
+  // that (ConvRounding).
+  Storage x_stored = Storage::plain;
+  Storage w_stored = Storage::plain;
+  Storage y_stored = Storage::plain;
   // Rows of x have their even columns first, then the odd ones: only for
   // DepthwiseStripKernels::forward_split.
   bool x_split = false;

@@ -71,11 +71,11 @@ class ProjectedLoss {
         kernels_(&product_kernels(context)),
         v_(&math::vector_kernels<C>()) {
     const bool rounds =
-        math::GemmPrimitive<C>::takes_rounded(forward_shape(context, row_step), *kernels_);
+        math::GemmPrimitive<C>::takes_bf16(forward_shape(context, row_step), *kernels_);
     Scratch scratch;
     h_.emplace(context, scratch, 0);
     w_.emplace(context, scratch, weights, rounds);
-    w_rounded_ = rounds && is_rounded<C>(context, weights);
+    w_stored_ = w_->storage();
     loss_.emplace(context, scratch, 0, 1);
     dh_.emplace(context, scratch, 1, shape_.labels() * depth_);
     make_steps(context);
@@ -96,7 +96,7 @@ class ProjectedLoss {
     }
     const bool is_mean = shape_.reduction == Reduction::mean;
     const C* const h = (*h_)(call);
-    const C* const w = (*w_)(call);
+    const math::Elements<const C> w = (*w_)(call);
     C* const dh = dh_->data(call);
     if (dh != nullptr) std::fill_n(dh, shape_.labels() * depth_, C{0});
     double sum = 0;
@@ -118,7 +118,7 @@ class ProjectedLoss {
   struct Part {
     std::span<const std::int64_t> rows;  // of h, which count
     const C* h;
-    const C* w;
+    math::Elements<const C> w;
     C* dh;  // null: nobody reads it
     C scale;
   };
@@ -132,7 +132,7 @@ class ProjectedLoss {
             .n = shape_.classes,
             .k = depth_,
             .trans_b = is_transposed(context),
-            .b_rounded = w_rounded_};
+            .b_stored = w_stored_};
   }
 
   void make_steps(const BindContext& context) {
@@ -146,7 +146,7 @@ class ProjectedLoss {
                                      .n = depth_,
                                      .k = shape_.classes,
                                      .trans_b = !forward.trans_b,
-                                     .b_rounded = w_rounded_};
+                                     .b_stored = w_stored_};
       steps_.push_back({math::GemmPrimitive<C>(forward, 1, context.threads(), *kernels_),
                         math::GemmPrimitive<C>(backward, 1, context.threads(), *kernels_),
                         math::SoftmaxPrimitive<C>({rows, shape_.classes, 1, true, false})});
@@ -202,7 +202,7 @@ class ProjectedLoss {
   LossShape shape_;
   std::int64_t depth_;
   bool int64_labels_;
-  bool w_rounded_ = false;
+  math::Storage w_stored_ = math::Storage::plain;
   const math::Kernels* kernels_;
   const math::VectorKernels<C>* v_;
   std::optional<ComputeIn<C>> h_;

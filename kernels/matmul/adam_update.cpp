@@ -98,7 +98,7 @@ class Strips {
     const math::Adam<T> options = adam_.at<T>(read_(call));
     const std::int64_t* index = indices_ ? indices_->read_unchecked(call, m_) : nullptr;
     auto* const slots = call.workspace<std::byte>() + index_bytes_ + packed_bytes_;
-    if (packs_) math::pack(call.pool(), shape_, call.in<T>(b_in), packed_b(call), *kernels_);
+    if (packs_) math::pack(call.pool(), shape_, b_of(call), packed_b(call), *kernels_);
     if (!apart_) {
       for (std::int64_t i = 0; i < strips_; ++i) run_strip(call, options, index, i, slots);
       return;
@@ -120,8 +120,7 @@ class Strips {
     const std::int64_t first = strip * rows_;
     const std::int64_t last = std::min(m_, first + rows_);
     const std::int64_t at_a = first * (shape_.trans_a ? 1 : shape_.k);
-    const T* a = call.in<T>(a_in) + at_a;
-    if (shape_.a_rounded) a = reinterpret_cast<const T*>(call.in<bfloat16>(a_in) + at_a);
+    const math::Elements<const T> a = elements_in<T>(call, a_in, shape_.a_stored) + at_a;
     multiply(call, a, last - first, gradient, slot + work_);
     if (indices_) add_rows(call, index, first, last, gradient);
     const std::int64_t at = first * shape_.n;
@@ -132,15 +131,18 @@ class Strips {
                call.in<T>(v_in) + at, call.in<T>(h_in) + at, out(0), out(1), out(2));
   }
 
+  math::Elements<const T> b_of(KernelContext& call) const {
+    return elements_in<T>(call, b_in, shape_.b_stored);
+  }
   T* packed_b(KernelContext& call) const {
     return reinterpret_cast<T*>(call.workspace<std::byte>() + index_bytes_);
   }
 
-  void multiply(KernelContext& call, const T* a, std::int64_t rows, T* gradient,
+  void multiply(KernelContext& call, math::Elements<const T> a, std::int64_t rows, T* gradient,
                 std::byte* work) const {
     if (!packs_) {
       const math::GemmPrimitive<T>& product = rows == rows_ ? product_ : rest_;
-      return product.run(call.pool(), {}, a, call.in<T>(b_in), gradient, {}, work);
+      return product.run(call.pool(), {}, a, b_of(call), gradient, {}, work);
     }
     math::GemmShape shape = shape_;
     shape.m = rows;
@@ -199,8 +201,8 @@ Kernel bind(BindContext& context) {
                         .trans_b = context.attr_int("transB", 0) != 0};
   return visit(context.dtype(x_in), Types<float, double>{}, [&]<class T>() -> Kernel {
     // A plan stores factors in bfloat16 only where the product takes them.
-    shape.a_rounded = is_rounded<T>(context, a_in);
-    shape.b_rounded = is_rounded<T>(context, b_in);
+    shape.a_stored = storage_of<T>(context, a_in);
+    shape.b_stored = storage_of<T>(context, b_in);
     return Strips<T>(context, shape);
   });
 }

@@ -93,29 +93,29 @@ Kernel bind_float(BindContext& context) {
   math::GemmShape shape = product_shape(context, f);
   const Steps steps = c_steps(context);
   Scratch scratch;
-  const bool rounds = math::GemmPrimitive<C>::takes_rounded(shape, product_kernels(context));
+  const bool rounds = math::GemmPrimitive<C>::takes_bf16(shape, product_kernels(context));
   const StoredIn<C> a(context, scratch, 0, rounds);
   const bool reads_b = rounds || math::GemmPrimitive<C>::widens_b(shape, product_kernels(context));
   const StoredIn<C> b(context, scratch, 1, reads_b);
-  shape.a_rounded = rounds && is_rounded<C>(context, 0);
-  shape.b_rounded = reads_b && is_rounded<C>(context, 1);
+  shape.a_stored = a.storage();
+  shape.b_stored = b.storage();
   const ComputeIn<C> c(context, scratch, 2);
   const bool plain = bool(c) && f.beta == 1;
   const bool column_bias = plain && steps.row == 0 && steps.column == 1;
   const bool row_bias = plain && !column_bias && steps.column == 0 && steps.row == 1;
   const bool is_whole = steps.row == shape.n && steps.column == 1;
   const bool spreads = c && f.beta != 0 && !column_bias && !row_bias && !is_whole;
-  const RoundableOut<C> y(
-      context, scratch, 0, shape.m * shape.n,
-      !spreads && math::GemmPrimitive<C>::rounds_result(shape, product_kernels(context)));
-  shape.c_rounded = y.is_rounded();
+  const StoredOut<C> y(context, scratch, 0, shape.m * shape.n,
+                       !spreads && f.alpha != 0 &&
+                           math::GemmPrimitive<C>::rounds_result(shape, product_kernels(context)));
+  shape.c_stored = y.storage();
   const math::GemmPrimitive<C> gemm(shape, 1, context.threads(), product_kernels(context));
   const std::size_t work = scratch.add_bytes(gemm.workspace());
   context.set_implementation(gemm.name(), gemm.isa());
   scratch.request(context);
   const math::Activation activation = fused_activation(context);
   return [=](KernelContext& call) {
-    C* const to = product_memory(y, call);
+    const math::Elements<C> to = y(call);
     math::GemmOptions<C> options{.alpha = static_cast<C>(f.alpha), .activation = activation};
     if (column_bias) {
       options.col_bias = c(call);
@@ -124,7 +124,7 @@ Kernel bind_float(BindContext& context) {
     } else if (c && f.beta != 0) {
       options.beta = static_cast<C>(f.beta);
       if (spreads) {
-        spread(call.pool(), c(call), steps, to, shape);
+        spread(call.pool(), c(call), steps, to.plain(), shape);
       } else {
         options.addend = c(call);
       }

@@ -26,11 +26,11 @@ GemmCall<T> call_without_b(const GemmShape& s, const GemmOptions<T>& o) {
   return call;
 }
 
-// Dense rows of A that hold bfloat16, read by pairs.
+// Dense rows of A that hold bfloat16 are read by pairs. To be called once A is there.
 template <class T>
 void pair_rows(GemmCall<T>& call) {
-  if (!call.a_rounded || call.k % 2 != 0) return;
-  call.a_rounded = false;
+  if (!call.a.is_bf16() || call.k % 2 != 0) return;
+  call.a = call.a.pairs();
   call.a_paired = true;
   call.a_row /= 2;
 }

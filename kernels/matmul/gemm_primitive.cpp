@@ -5,6 +5,7 @@
 
 #include "kernels/common/rounding.h"
 #include "kernels/common/scratch_pool.h"
+#include "kernels/common/stored_elements.h"
 #include "kernels/matmul/gemm_call.h"
 #include "kernels/simd/tables.h"
 
@@ -38,12 +39,13 @@ GemmCall<T> call_of(const GemmShape& s) {
   const std::int64_t ldb = s.ldb ? s.ldb : s.trans_b ? s.k : s.n;
   call.b_row = s.trans_b ? 1 : ldb;
   call.b_col = s.trans_b ? ldb : 1;
-  call.a_rounded = s.a_rounded;
-  call.b_rounded = s.b_rounded;
-  call.c_rounded = s.c_rounded;
+  call.a = Elements<const T>(s.a_stored);
+  call.b = Elements<const T>(s.b_stored);
+  call.c = Elements<T>(s.c_stored);
   call.block_k = s.block_k;
   if (is_column(s)) {
     std::swap(call.m, call.n);
+    std::swap(call.a, call.b);
     std::swap(call.a_row, call.b_col);
     std::swap(call.a_col, call.b_row);
     call.ldc = call.n;
@@ -161,7 +163,7 @@ typename GemmPrimitive<T>::Tiles GemmPrimitive<T>::make_tiles(const GemmCall<T>&
 }
 
 template <class T>
-bool GemmPrimitive<T>::takes_rounded(const GemmShape& shape, const Kernels& kernels) {
+bool GemmPrimitive<T>::takes_bf16(const GemmShape& shape, const Kernels& kernels) {
   return rounds_products(suited<T>(kernels, shape));
 }
 
@@ -187,14 +189,17 @@ bool GemmPrimitive<T>::splits(const GemmShape& shape, const Kernels& kernels) {
 template <class T>
 GemmPrimitive<T>::GemmPrimitive(const GemmShape& shape, std::int64_t batch_count, int threads,
                                 const Kernels& given)
-    : is_column_(is_column(shape)), kernels_(&suited<T>(given, shape)) {
+    : is_column_(is_column(shape)),
+      kernels_(&suited<T>(given, shape)),
+      a_stored_(shape.a_stored),
+      b_stored_(shape.b_stored) {
   const Kernels& kernels = *kernels_;
   if (shape.m == 0 || shape.n == 0 || batch_count == 0) return;
   whole_ = call_of<T>(shape);
   const GemmKernels<T>& gemm = *kernel_set<T>(kernels).gemm;
   if (reads_pairs()) {
     whole_.a_paired = true;
-    whole_.a_rounded = false;
+    whole_.a = {};
     whole_.a_row /= 2;
     in_pairs_ = 2;
   }
@@ -202,7 +207,7 @@ GemmPrimitive<T>::GemmPrimitive(const GemmShape& shape, std::int64_t batch_count
   if (rounded_terms_ > 0) {
     rounded_row_ = odd_lines(rounded_terms_, 32) / rounded_in<T>;
     whole_.a_paired = true;
-    a_rounded_ = std::exchange(whole_.a_rounded, false);
+    whole_.a = {};
     a_row_ = std::exchange(whole_.a_row, rounded_row_);
     rounded_bytes_ = align_up(static_cast<std::size_t>(whole_.m * rounded_row_) * sizeof(T));
   }
@@ -228,7 +233,7 @@ GemmPrimitive<T>::GemmPrimitive(const GemmShape& shape, std::int64_t batch_count
 
 template <class T>
 bool GemmPrimitive<T>::reads_pairs() const {
-  if (!whole_.a_rounded || whole_.a_col != 1 || whole_.k % 2 != 0) return false;
+  if (!whole_.a.is_bf16() || whole_.a_col != 1 || whole_.k % 2 != 0) return false;
   // Rows that share sets of the cache are copied.
   constexpr std::int64_t page = 4096 / 2;
   return whole_.a_row % 2 == 0 && whole_.a_row % page != 0;
@@ -245,7 +250,8 @@ std::int64_t GemmPrimitive<T>::rounded_terms(std::int64_t batch_count) const {
 }
 
 template <class T>
-void GemmPrimitive<T>::round_a(ThreadPool& pool, const T* a, std::int64_t terms, T* rounded) const {
+void GemmPrimitive<T>::round_a(ThreadPool& pool, Elements<const T> a, std::int64_t terms,
+                               T* rounded) const {
   const std::int64_t grain = std::max<std::int64_t>(1, (1 << 16) / terms);
   pool.for_chunks(whole_.m, grain, [&](std::int64_t first, std::int64_t last) {
     GemmCall<T> rows = whole_;
@@ -253,9 +259,7 @@ void GemmPrimitive<T>::round_a(ThreadPool& pool, const T* a, std::int64_t terms,
     rows.k = terms;
     rows.a_row = a_row_;
     rows.a_paired = false;
-    rows.a_rounded = a_rounded_;
-    rows.a = a;
-    rows.a = a_element(rows, first * a_row_);
+    rows.a = a + first * a_row_;
     kernel_set<T>(*kernels_).gemm->round_a(rows, rounded + first * rounded_row_, rounded_row_);
   });
 }
@@ -290,31 +294,32 @@ std::string_view GemmPrimitive<T>::name() const noexcept {
 }
 
 template <class T>
-void GemmPrimitive<T>::run(ThreadPool& pool, const GemmBatch& batch, const T* a, const T* b, T* c,
-                           const GemmOptions<T>& options, Workspace workspace) const {
+void GemmPrimitive<T>::run(ThreadPool& pool, const GemmBatch& batch, Elements<const T> a,
+                           Elements<const T> b, Elements<T> c, const GemmOptions<T>& options,
+                           Workspace workspace) const {
   if (tiles_.count() == 0) return;
+  require_stored(a, a_stored_);
+  require_stored(b, b_stored_);
+  require_stored(c, whole_.c.storage());
+  if (in_pairs_ > 1) a = a.pairs();
   if (rounded_terms_ == 0) return run_tiles(pool, batch, whole_.k, a, b, c, options, workspace);
   T* const rounded = static_cast<T*>(workspace.data);
   workspace.data = static_cast<std::byte*>(workspace.data) + rounded_bytes_;
   workspace.bytes -= rounded_bytes_;
-  GemmCall<T> given = whole_;
-  given.a = a;
-  given.a_rounded = a_rounded_;
-  given.b = b;
   for (std::int64_t p = 0; p < whole_.k; p += rounded_terms_) {
     const std::int64_t terms = std::min(rounded_terms_, whole_.k - p);
     GemmOptions<T> part = options;
     part.part.is_first &= p == 0;
     part.part.is_last &= p + terms == whole_.k;
-    round_a(pool, a_element(given, p), terms, rounded);
-    run_tiles(pool, batch, terms, rounded, b_element(given, p * given.b_row), c, part, workspace);
+    round_a(pool, a + p, terms, rounded);
+    run_tiles(pool, batch, terms, rounded, b + p * whole_.b_row, c, part, workspace);
   }
 }
 
 template <class T>
 void GemmPrimitive<T>::run_tiles(ThreadPool& pool, const GemmBatch& batch, std::int64_t terms,
-                                 const T* a, const T* b, T* c, const GemmOptions<T>& options,
-                                 Workspace workspace) const {
+                                 Elements<const T> a, Elements<const T> b, Elements<T> c,
+                                 const GemmOptions<T>& options, Workspace workspace) const {
   const GemmKernels<T>& kernels = *kernel_set<T>(*kernels_).gemm;
   const GemmOptions<T> own = own_options(options, kernels.biases_first);
   const auto chunk = [&](std::byte* scratch, std::int64_t first, std::int64_t last) {
@@ -326,17 +331,13 @@ void GemmPrimitive<T>::run_tiles(ThreadPool& pool, const GemmBatch& batch, std::
       const std::int64_t j = across * tiles_.cols;
       GemmCall<T> call = tile_call(down, across);
       call.k = terms;
-      call.a = a;
-      call.a = a_element(
-          call, (batch.offsets_a ? batch.offsets_a[which] : which * batch.stride_a) / in_pairs_);
-      call.b = b;
-      call.b = b_element(call, batch.offsets_b ? batch.offsets_b[which] : which * batch.stride_b);
+      call.a = a + (batch.offsets_a ? batch.offsets_a[which] : which * batch.stride_a) / in_pairs_;
+      call.b = b + (batch.offsets_b ? batch.offsets_b[which] : which * batch.stride_b);
       if (is_column_) std::swap(call.a, call.b);
-      call.a = a_element(call, i * call.a_row);
-      call.b = b_element(call, j * call.b_col);
+      call.a += i * call.a_row;
+      call.b += j * call.b_col;
       const std::int64_t at = which * batch.stride_c + i * call.ldc + j;
-      call.c = c;
-      call.c = c_element(call, at);
+      call.c = c + at;
       call.addend = own.addend ? own.addend + at : nullptr;
       call.col_bias = is_column_ ? own.row_bias : own.col_bias;
       call.row_bias = is_column_ ? own.col_bias : own.row_bias;

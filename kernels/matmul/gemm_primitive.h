@@ -34,11 +34,11 @@ struct GemmShape {
   std::int64_t lda = 0;
   std::int64_t ldb = 0;
   std::int64_t ldc = 0;
-  // A or B holds bfloat16 elements; see GemmPrimitive::takes_rounded; B alone: widens_b.
-  bool a_rounded = false;
-  bool b_rounded = false;
-  // C holds bfloat16 elements, to which results are rounded; see GemmPrimitive::rounds_result.
-  bool c_rounded = false;
+  // How elements are stored. A and B in bfloat16: see GemmPrimitive::takes_bf16, of B alone
+  // widens_b; C: rounds_result.
+  Storage a_stored = Storage::plain;
+  Storage b_stored = Storage::plain;
+  Storage c_stored = Storage::plain;
   // For a part of a product, some terms of all of k: GemmPrimitive::block_k of the whole.
   std::int64_t block_k = 0;
   // For a part that has some rows or columns: those of the whole, so that it is computed in the
@@ -70,7 +70,7 @@ struct GemmPart {
 };
 
 // C = activation(alpha op(A) op(B) + beta D + bias). D is C or `addend`, which lies in memory like
-// C, in T, and must not overlap it; with beta 0 it is not read. Where C is rounded, D is `addend`.
+// C, in T, and must not overlap it; with beta 0 it is not read. Where C is bfloat16, D is `addend`.
 template <class T>
 struct GemmOptions {
   T alpha = 1;
@@ -92,7 +92,7 @@ template <class T>
 class GemmPrimitive {
  public:
   // Whether the kernels round the factors of the product anyway, so that they may be bfloat16.
-  static bool takes_rounded(const GemmShape& shape, const Kernels& kernels);
+  static bool takes_bf16(const GemmShape& shape, const Kernels& kernels);
   // Whether they read a B of bfloat16 where it lies and widen it, A and C in their own precision.
   static bool widens_b(const GemmShape& shape, const Kernels& kernels);
   // Whether they can round its results to bfloat16 while they store them: all of k is one block.
@@ -104,12 +104,12 @@ class GemmPrimitive {
                 const Kernels& kernels = math::kernels());
 
   std::size_t workspace() const noexcept { return workspace_; }  // bytes
-  // batch.count is what the primitive was made for. Rounded factors and results are given as if
-  // they were of T.
-  void run(ThreadPool& pool, const GemmBatch& batch, const T* a, const T* b, T* c,
-           const GemmOptions<T>& options, Workspace workspace) const;
-  void run(ThreadPool& pool, const GemmBatch& batch, const T* a, const T* b, T* c,
-           const GemmOptions<T>& options, void* workspace) const {
+  // batch.count is what the primitive was made for. Error(internal) for operands that are stored in
+  // another way than the shape says.
+  void run(ThreadPool& pool, const GemmBatch& batch, Elements<const T> a, Elements<const T> b,
+           Elements<T> c, const GemmOptions<T>& options, Workspace workspace) const;
+  void run(ThreadPool& pool, const GemmBatch& batch, Elements<const T> a, Elements<const T> b,
+           Elements<T> c, const GemmOptions<T>& options, void* workspace) const {
     run(pool, batch, a, b, c, options, Workspace{workspace, workspace_});
   }
   // Terms of k that are summed at once (GemmPart). 0: this product cannot be cut into parts.
@@ -137,10 +137,11 @@ class GemmPrimitive {
   bool reads_pairs() const;
   // Terms of k of which A is rounded once for all tiles, and then the next; 0: tiles round it.
   std::int64_t rounded_terms(std::int64_t batch_count) const;
-  void round_a(ThreadPool& pool, const T* a, std::int64_t terms, T* rounded) const;
+  void round_a(ThreadPool& pool, Elements<const T> a, std::int64_t terms, T* rounded) const;
   // The first `terms` of k.
-  void run_tiles(ThreadPool& pool, const GemmBatch& batch, std::int64_t terms, const T* a,
-                 const T* b, T* c, const GemmOptions<T>& options, Workspace workspace) const;
+  void run_tiles(ThreadPool& pool, const GemmBatch& batch, std::int64_t terms, Elements<const T> a,
+                 Elements<const T> b, Elements<T> c, const GemmOptions<T>& options,
+                 Workspace workspace) const;
   // The call of the tile in row i and column j of tiles, without pointers.
   GemmCall<T> tile_call(std::int64_t i, std::int64_t j) const;
   // Tiles of the last row and column may be smaller and computed in another way.
@@ -154,9 +155,9 @@ class GemmPrimitive {
   std::array<GemmBlocking, 4> blockings_;
   const Kernels* kernels_;
   std::int64_t rounded_terms_ = 0;
-  std::int64_t rounded_row_ = 0;  // elements of T from a row of rounded A to the next
-  std::int64_t a_row_ = 0;        // of A as it is given
-  bool a_rounded_ = false;
+  std::int64_t rounded_row_ = 0;   // elements of T from a row of rounded A to the next
+  std::int64_t a_row_ = 0;         // of A as it is given
+  Storage a_stored_, b_stored_;    // as they are given
   std::int64_t in_pairs_ = 1;      // elements of A as it is given in one of the call
   std::size_t rounded_bytes_ = 0;  // of the workspace, before the slots
   std::size_t slot_bytes_ = 0;
@@ -170,8 +171,8 @@ std::size_t gemm_workspace(const GemmShape& shape, std::int64_t batch_count, int
                            const Kernels& kernels = math::kernels());
 
 template <class T>
-void gemm(ThreadPool& pool, const GemmShape& shape, const GemmBatch& batch, const T* a, const T* b,
-          T* c, const GemmOptions<T>& options, Workspace workspace,
+void gemm(ThreadPool& pool, const GemmShape& shape, const GemmBatch& batch, ElementsIn<T> a,
+          ElementsIn<T> b, ElementsOut<T> c, const GemmOptions<T>& options, Workspace workspace,
           const Kernels& kernels = math::kernels()) {
   GemmPrimitive<T>(shape, batch.count, pool.threads(), kernels)
       .run(pool, batch, a, b, c, options, workspace);
@@ -179,10 +180,10 @@ void gemm(ThreadPool& pool, const GemmShape& shape, const GemmBatch& batch, cons
 
 // One product.
 template <class T>
-void gemm(ThreadPool& pool, const GemmShape& shape, const T* a, const T* b, T* c,
-          const GemmOptions<T>& options, Workspace workspace,
+void gemm(ThreadPool& pool, const GemmShape& shape, ElementsIn<T> a, ElementsIn<T> b,
+          ElementsOut<T> c, const GemmOptions<T>& options, Workspace workspace,
           const Kernels& kernels = math::kernels()) {
-  gemm(pool, shape, GemmBatch{}, a, b, c, options, workspace, kernels);
+  gemm<T>(pool, shape, GemmBatch{}, a, b, c, options, workspace, kernels);
 }
 
 }  // namespace ondine::math

@@ -127,20 +127,19 @@ void infer_transposed(InferContext& context) {
 template <class C>
 Kernel bind_float(BindContext& context, MatmulBatches batches) {
   Scratch scratch;
-  const bool rounds =
-      math::GemmPrimitive<C>::takes_rounded(batches.shape, product_kernels(context));
+  const bool rounds = math::GemmPrimitive<C>::takes_bf16(batches.shape, product_kernels(context));
   const StoredIn<C> a(context, scratch, 0, rounds);
   const bool reads_b =
       rounds || math::GemmPrimitive<C>::widens_b(batches.shape, product_kernels(context));
   const StoredIn<C> b(context, scratch, 1, reads_b);
-  batches.shape.a_rounded = rounds && is_rounded<C>(context, 0);
-  batches.shape.b_rounded = reads_b && is_rounded<C>(context, 1);
+  batches.shape.a_stored = a.storage();
+  batches.shape.b_stored = b.storage();
   const ComputeIn<C> bias(context, scratch, bias_input);
   const ComputeIn<C> addend(context, scratch, addend_input);
-  const RoundableOut<C> y(
+  const StoredOut<C> y(
       context, scratch, 0, batches.count * batches.shape.m * batches.shape.n,
       math::GemmPrimitive<C>::rounds_result(batches.shape, product_kernels(context)));
-  batches.shape.c_rounded = y.is_rounded();
+  batches.shape.c_stored = y.storage();
   const math::GemmPrimitive<C> gemm(batches.shape, batches.count, context.threads(),
                                     product_kernels(context));
   const std::size_t work = scratch.add_bytes(gemm.workspace());
@@ -153,12 +152,12 @@ Kernel bind_float(BindContext& context, MatmulBatches batches) {
                                 .offsets_a = batches.a.data(),
                                 .offsets_b = batches.b.data()};
     if (batches.count == 0) return;
-    C* const to = product_memory(y, call);
+    const math::Elements<C> to = y(call);
     math::GemmOptions<C> options{.col_bias = bias(call), .activation = activation};
     if (addend) {
       const C* const more = addend(call);
       options.beta = 1;
-      options.addend = more == to ? nullptr : more;
+      options.addend = more == to.memory() ? nullptr : more;
     }
     gemm.run(call.pool(), batch, a(call), b(call), to, options, Scratch::at<std::byte>(call, work));
     y.store(call);

@@ -4,6 +4,7 @@
 
 #include "core/checked.h"
 #include "kernels/common/rounding.h"
+#include "kernels/common/stored_elements.h"
 #include "kernels/matmul/gemm_call.h"
 #include "kernels/simd/tables.h"
 
@@ -13,7 +14,7 @@ namespace {
 template <class T>
 GemmCall<T> call_of(const GemmShape& s, const GemmOptions<T>& o) {
   GemmCall<T> call = call_without_b(s, o);
-  call.a_rounded = s.a_rounded;
+  call.a = Elements<const T>(s.a_stored);
   call.b_packed = true;
   call.b_row = s.n;
   call.b_col = 1;
@@ -24,12 +25,11 @@ GemmCall<T> call_of(const GemmShape& s, const GemmOptions<T>& o) {
 
 // Call that describes a B that is to be packed.
 template <class T>
-GemmCall<T> source_of(const GemmShape& s, const T* b) {
+GemmCall<T> source_of(const GemmShape& s, Elements<const T> b) {
   GemmCall<T> call{};
   call.n = s.n;
   call.k = s.k;
   call.b = b;
-  call.b_rounded = s.b_rounded;
   const std::int64_t ldb = s.ldb ? s.ldb : s.trans_b ? s.k : s.n;
   call.b_row = s.trans_b ? 1 : ldb;
   call.b_col = s.trans_b ? ldb : 1;
@@ -48,14 +48,15 @@ std::int64_t packed_elements(std::int64_t n, std::int64_t k, const Kernels& kern
 }
 
 template <class T>
-void pack(const GemmShape& s, const T* b, T* packed, const Kernels& kernels) {
-  kernel_set<T>(kernels).gemm->pack_b(source_of(s, b), packed);
+void pack(const GemmShape& s, ElementsIn<T> b, T* packed, const Kernels& kernels) {
+  kernel_set<T>(kernels).gemm->pack_b(source_of<T>(s, b), packed);
 }
 
 template <class T>
-void pack(ThreadPool& pool, const GemmShape& s, const T* b, T* packed, const Kernels& kernels) {
+void pack(ThreadPool& pool, const GemmShape& s, ElementsIn<T> b, T* packed,
+          const Kernels& kernels) {
   const GemmKernels<T>& gemm = *kernel_set<T>(kernels).gemm;
-  const GemmCall<T> whole = source_of(s, b);
+  const GemmCall<T> whole = source_of<T>(s, b);
   const std::int64_t rows = divide_up(s.k, gemm.terms_in_packed);
   const std::int64_t panels = divide_up(s.n, gemm.nr);
   // Panels are whole vectors, so that chunks write nothing of each other.
@@ -63,16 +64,16 @@ void pack(ThreadPool& pool, const GemmShape& s, const T* b, T* packed, const Ker
     GemmCall<T> part = whole;
     const std::int64_t j = first * gemm.nr;
     part.n = std::min(s.n, last * gemm.nr) - j;
-    part.b = b_element(whole, j * whole.b_col);
+    part.b += j * whole.b_col;
     gemm.pack_b(part, packed + j * rows);
   });
 }
 
 template <class T>
-void pack_terms(const GemmShape& s, const T* b, std::int64_t first, std::int64_t terms, T* packed,
-                const Kernels& kernels) {
+void pack_terms(const GemmShape& s, ElementsIn<T> b, std::int64_t first, std::int64_t terms,
+                T* packed, const Kernels& kernels) {
   const GemmKernels<T>& gemm = *kernel_set<T>(kernels).gemm;
-  GemmCall<T> call = source_of(s, b);
+  GemmCall<T> call = source_of<T>(s, b);
   call.packed_k = terms;
   gemm.pack_b(call, packed + first / gemm.terms_in_packed * gemm.nr);
 }
@@ -84,8 +85,9 @@ std::size_t packed_gemm_scratch(const GemmShape& shape, const Kernels& kernels) 
 }
 
 template <class T>
-void packed_gemm(const GemmShape& shape, const T* a, const T* packed, T* c,
+void packed_gemm(const GemmShape& shape, ElementsIn<T> a, const T* packed, T* c,
                  const GemmOptions<T>& options, void* scratch, const Kernels& kernels) {
+  require_stored(a, shape.a_stored);
   auto call = call_of(shape, options);
   call.a = a;
   call.b = packed;
@@ -93,15 +95,15 @@ void packed_gemm(const GemmShape& shape, const T* a, const T* packed, T* c,
   kernel_set<T>(kernels).gemm->run(call, scratch);
 }
 
-#define ONDINE_INSTANTIATE(T)                                                                   \
-  template std::int64_t packed_elements<T>(std::int64_t, std::int64_t, const Kernels&);         \
-  template void pack<T>(const GemmShape&, const T*, T*, const Kernels&);                        \
-  template void pack<T>(ThreadPool&, const GemmShape&, const T*, T*, const Kernels&);           \
-  template void pack_terms<T>(const GemmShape&, const T*, std::int64_t, std::int64_t, T*,       \
-                              const Kernels&);                                                  \
-  template std::size_t packed_gemm_scratch<T>(const GemmShape&, const Kernels&);                \
-  template void packed_gemm<T>(const GemmShape&, const T*, const T*, T*, const GemmOptions<T>&, \
-                               void*, const Kernels&);
+#define ONDINE_INSTANTIATE(T)                                                                  \
+  template std::int64_t packed_elements<T>(std::int64_t, std::int64_t, const Kernels&);        \
+  template void pack<T>(const GemmShape&, ElementsIn<T>, T*, const Kernels&);                  \
+  template void pack<T>(ThreadPool&, const GemmShape&, ElementsIn<T>, T*, const Kernels&);     \
+  template void pack_terms<T>(const GemmShape&, ElementsIn<T>, std::int64_t, std::int64_t, T*, \
+                              const Kernels&);                                                 \
+  template std::size_t packed_gemm_scratch<T>(const GemmShape&, const Kernels&);               \
+  template void packed_gemm<T>(const GemmShape&, ElementsIn<T>, const T*, T*,                  \
+                               const GemmOptions<T>&, void*, const Kernels&);
 ONDINE_INSTANTIATE(float)
 ONDINE_INSTANTIATE(double)
 #undef ONDINE_INSTANTIATE

@@ -1,6 +1,6 @@
 // Products with a matrix B that is used many times: packed once in the layout that the register
 // blocks read. They run on the calling thread. float and double; factors may be bfloat16 where
-// GemmPrimitive::takes_rounded.
+// GemmPrimitive::takes_bf16.
 #pragma once
 
 #include "kernels/matmul/gemm_primitive.h"
@@ -12,27 +12,29 @@ template <class T>
 std::int64_t packed_elements(std::int64_t n, std::int64_t k,
                              const Kernels& kernels = math::kernels());
 
-// Of `shape`, n, k, trans_b, ldb and b_rounded are read.
+// Of `shape`, n, k, trans_b and ldb are read.
 template <class T>
-void pack(const GemmShape& shape, const T* b, T* packed, const Kernels& kernels = math::kernels());
+void pack(const GemmShape& shape, ElementsIn<T> b, T* packed,
+          const Kernels& kernels = math::kernels());
 // pack() by all threads.
 template <class T>
-void pack(ThreadPool& pool, const GemmShape& shape, const T* b, T* packed,
+void pack(ThreadPool& pool, const GemmShape& shape, ElementsIn<T> b, T* packed,
           const Kernels& kernels = math::kernels());
 
 // Some of its terms: the rows [first, first + k) of all `terms`, one after the other at b, of which
-// shape.n, k and b_rounded are read. `first` is even. Writes nothing of other terms.
+// shape.n and k are read. `first` is even. Writes nothing of other terms.
 template <class T>
-void pack_terms(const GemmShape& shape, const T* b, std::int64_t first, std::int64_t terms,
+void pack_terms(const GemmShape& shape, ElementsIn<T> b, std::int64_t first, std::int64_t terms,
                 T* packed, const Kernels& kernels = math::kernels());
 
 // Bytes of scratch memory of one product of up to shape.m rows.
 template <class T>
 std::size_t packed_gemm_scratch(const GemmShape& shape, const Kernels& kernels = math::kernels());
 
-// As gemm, with B packed; trans_b, ldb and b_rounded are not read.
+// As gemm, with B packed; trans_b, ldb and b_stored are not read. Error(internal) for a that is
+// stored in another way than the shape says.
 template <class T>
-void packed_gemm(const GemmShape& shape, const T* a, const T* packed, T* c,
+void packed_gemm(const GemmShape& shape, ElementsIn<T> a, const T* packed, T* c,
                  const GemmOptions<T>& options, void* scratch,
                  const Kernels& kernels = math::kernels());
 

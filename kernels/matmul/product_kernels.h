@@ -1,8 +1,7 @@
-// The kernels of an operator's products, and where their results go.
+// The kernels of an operator's products.
 #pragma once
 
 #include "graph/contract/kernel.h"
-#include "kernels/common/stored_input.h"
 #include "kernels/simd/isa.h"
 
 namespace ondine::kernels {
@@ -14,12 +13,6 @@ inline bool may_round(DType dtype) { return dtype == DType::float32 || dtype == 
 // than bfloat16.
 inline const math::Kernels& product_kernels(const graph::BindContext& context) {
   return math::kernels(may_round(context.dtype(0)) ? context.precision() : Precision::float32);
-}
-
-// As GemmPrimitive takes it (GemmShape::c_rounded).
-template <class C>
-C* product_memory(const RoundableOut<C>& y, graph::KernelContext& call) {
-  return y.is_rounded() ? reinterpret_cast<C*>(y.rounded(call)) : y.data(call);
 }
 
 }  // namespace ondine::kernels

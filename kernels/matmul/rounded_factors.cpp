@@ -23,7 +23,7 @@ std::optional<MatmulBatches> float_product(const graph::BindContext& context, st
 
 graph::RoundedInputs rounded_factors(const graph::BindContext& context, std::size_t first) {
   const auto product = float_product(context, first);
-  const bool rounds = product && math::GemmPrimitive<float>::takes_rounded(
+  const bool rounds = product && math::GemmPrimitive<float>::takes_bf16(
                                      product->shape, math::kernels(context.precision()));
   const std::uint32_t both = rounds ? 3U << first : 0;
   return {both, both};

@@ -57,17 +57,18 @@ Kernel bind_product(BindContext& context) {
     return bind_thin<T>(s);
   }
   // A plan stores factors in bfloat16 only where the product takes them.
-  s.a_rounded = is_rounded<T>(context, 1);
-  s.b_rounded = is_rounded<T>(context, 2);
+  s.a_stored = storage_of<T>(context, 1);
+  s.b_stored = storage_of<T>(context, 2);
   const math::GemmPrimitive<T> gemm(s, 1, context.threads(), product_kernels(context));
   context.request_workspace(gemm.workspace());
   context.set_implementation(gemm.name(), gemm.isa());
-  return [gemm](KernelContext& call) {
+  return [gemm, s](KernelContext& call) {
     T* to = call.out<T>(0);
     const T* w = call.in<T>(0);
     const math::GemmOptions<T> options{
         .alpha = -*call.in<T>(3), .beta = 1, .addend = to == w ? nullptr : w};
-    gemm.run(call.pool(), {}, call.in<T>(1), call.in<T>(2), to, options, call.workspace());
+    gemm.run(call.pool(), {}, elements_in<T>(call, 1, s.a_stored),
+             elements_in<T>(call, 2, s.b_stored), to, options, call.workspace());
   };
 }
 

@@ -44,7 +44,7 @@ class BatchNorm : public Implementation<BatchNormArgs<T>> {
       const Index at = offset(n, c);
       rows_.normalize(row, args.y + at, elements_of<X>(args.x) + at,
                       args.addend ? args.addend + at : nullptr,
-                      args.rounded_x ? args.rounded_x + at : nullptr, shape_.spatial);
+                      args.bf16_x ? args.bf16_x + at : nullptr, shape_.spatial);
     });
   }
 
@@ -123,7 +123,7 @@ class Backward final : public BatchNorm<T, X> {
     double product = 0;  // sum of dy (x - mean)
     const bool sums = args.dscale || args.dbias || !this->constant_statistics_;
     // Sums leave dv in the place of dx, unless x is there.
-    T* const dv = sums && static_cast<const void*>(args.dx) != args.x ? args.dx : nullptr;
+    T* const dv = sums && args.dx != args.x.memory() ? args.dx : nullptr;
     for (Index n = 0; sums && n < this->shape_.batch; ++n) {
       add_sums(row, this->offset(n, c), dv, args, &total, &product);
     }
@@ -186,19 +186,19 @@ using Made = std::unique_ptr<const Implementation<BatchNormArgs<T>>>;
 
 template <class T>
 Made<T> make_columns(const BatchNormDesc& desc, const Kernels& kernels) {
-  return visit_elements<T>(desc.rounded, [&]<class X>() -> Made<T> {
+  return visit_elements<T>(desc.x_stored, [&]<class X>() -> Made<T> {
     return std::make_unique<const Training<T, X, true>>(desc, kernels);
   });
 }
 template <class T>
 Made<T> make_masked_planes(const BatchNormDesc& desc, const Kernels& kernels) {
-  return visit_elements<T>(desc.rounded, [&]<class X>() -> Made<T> {
+  return visit_elements<T>(desc.x_stored, [&]<class X>() -> Made<T> {
     return std::make_unique<const Backward<T, X, true>>(desc, kernels);
   });
 }
 template <class T>
 Made<T> make_planes(const BatchNormDesc& desc, const Kernels& kernels) {
-  return visit_elements<T>(desc.rounded, [&]<class X>() -> Made<T> {
+  return visit_elements<T>(desc.x_stored, [&]<class X>() -> Made<T> {
     if (is_backward(desc)) return std::make_unique<const Backward<T, X, false>>(desc, kernels);
     if (desc.pass == BatchNormPass::training) {
       return std::make_unique<const Training<T, X, false>>(desc, kernels);

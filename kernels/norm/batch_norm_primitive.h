@@ -12,6 +12,7 @@
 
 #include "kernels/common/primitive.h"
 #include "kernels/simd/activation.h"
+#include "kernels/simd/elements.h"
 
 namespace ondine::math {
 
@@ -43,27 +44,27 @@ struct BatchNormDesc {
   double high = std::numeric_limits<double>::infinity();
   Activation activation = Activation::bounds;  // or a swish
   double alpha = 1;
-  bool masked = false;   // backward: the activation counts; needs the bias
-  bool rounded = false;  // x is bfloat16, given as if it were of T, which is float
+  bool masked = false;  // backward: the activation counts; needs the bias
+  Storage x_stored = Storage::plain;
 };
 
 // Optional operands and results are null where they are left out.
 template <class T>
 struct BatchNormArgs {
-  const T* x = nullptr;
+  Elements<const T> x = {};
   const T* scale = nullptr;
-  const T* bias = nullptr;             // forward and masked
-  const T* mean = nullptr;             // all but training
-  const T* variance = nullptr;         // all but training; divided by the count
-  const T* addend = nullptr;           // forward, optional; of x's shape
-  const T* dy = nullptr;               // backward
-  T* y = nullptr;                      // forward; may be x or the addend
-  std::uint16_t* rounded_x = nullptr;  // forward, optional: x as bfloat16; not of double
-  T* batch_mean = nullptr;             // training; as exact as in two passes, NaN of no elements
-  T* batch_variance = nullptr;         // training
-  T* dx = nullptr;                     // backward, optional; may be dy or x
-  T* dscale = nullptr;                 // backward, optional
-  T* dbias = nullptr;                  // backward, optional
+  const T* bias = nullptr;          // forward and masked
+  const T* mean = nullptr;          // all but training
+  const T* variance = nullptr;      // all but training; divided by the count
+  const T* addend = nullptr;        // forward, optional; of x's shape
+  const T* dy = nullptr;            // backward
+  T* y = nullptr;                   // forward; may be x or the addend
+  std::uint16_t* bf16_x = nullptr;  // forward, optional: x as bfloat16; not of double
+  T* batch_mean = nullptr;          // training; as exact as in two passes, NaN of no elements
+  T* batch_variance = nullptr;      // training
+  T* dx = nullptr;                  // backward, optional; may be dy or x
+  T* dscale = nullptr;              // backward, optional
+  T* dbias = nullptr;               // backward, optional
 };
 
 template <class T>

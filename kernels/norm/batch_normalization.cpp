@@ -104,18 +104,18 @@ math::BatchNormDesc normalization_desc(const NodeView& node) {
 
 namespace {
 
-math::BatchNormDesc forward_desc(BindContext& context, bool rounded) {
+math::BatchNormDesc forward_desc(BindContext& context, math::Storage x_stored) {
   math::BatchNormDesc desc = normalization_desc(context);
   desc.shape = channel_shape(context.shape(0), spatial(context));
   desc.pass = training(context) ? math::BatchNormPass::training : math::BatchNormPass::inference;
-  desc.rounded = rounded;
+  desc.x_stored = x_stored;
   return desc;
 }
 
 template <class C>
 Kernel bind_as(BindContext& context) {
   const bool train = training(context);
-  const math::BatchNormDesc desc = forward_desc(context, is_rounded<C>(context, 0));
+  const math::BatchNormDesc desc = forward_desc(context, storage_of<C>(context, 0));
   const std::int64_t n = desc.shape.channels;
   const RunningStatistic<C> running{train, static_cast<C>(context.attr_float("momentum", 0.9F)), n};
   const math::BatchNormPrimitive<C> batch_norm(desc);
@@ -147,7 +147,7 @@ Kernel bind_as(BindContext& context) {
                                    .variance = v,
                                    .addend = addend(call),
                                    .y = y.data(call),
-                                   .rounded_x = copies ? call.out<std::uint16_t>(5) : nullptr,
+                                   .bf16_x = copies ? call.out<std::uint16_t>(5) : nullptr,
                                    .batch_mean = m,
                                    .batch_variance = v});
     };

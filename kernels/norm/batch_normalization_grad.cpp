@@ -40,7 +40,7 @@ Kernel bind_batch_normalization_grad(BindContext& context) {
   const bool above_low = activation_bounds(context).above_low;
   return visit_compute(context.dtype(1), [&]<class C>() -> Kernel {
     if (above_low) desc.low = double{std::numeric_limits<C>::denorm_min()};
-    desc.rounded = is_rounded<C>(context, 1);
+    desc.x_stored = storage_of<C>(context, 1);
     const math::BatchNormPrimitive<C> batch_norm(desc);
     context.set_implementation(batch_norm.name(), batch_norm.isa());
     Scratch scratch;

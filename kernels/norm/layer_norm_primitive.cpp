@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "kernels/elementwise/vector.h"
-#include "kernels/norm/rounded_elements.h"
+#include "kernels/norm/bf16_elements.h"
 #include "kernels/simd/norm/layer_norm_table.h"
 #include "kernels/simd/tables.h"
 
@@ -40,11 +40,12 @@ class Forward final : public Implementation<LayerNormArgs<T>> {
       const T variance = rows_.sum_squared_deviation(row, mean, length) / static_cast<T>(length);
       const auto inv_std =
           static_cast<T>(1.0 / std::sqrt(static_cast<double>(variance) + epsilon_));
-      if (args.rounded_x) copy_(args.rounded_x + at, row, length);
-      if (args.y) {
-        rows_.normalize(args.y + at, row, mean, inv_std, args.scale, args.bias, length);
+      if (args.bf16_x) copy_(args.bf16_x + at, row, length);
+      if (args.y.is_bf16()) {
+        round(args, at, row, mean, inv_std);
+      } else if (args.y) {
+        rows_.normalize(args.y.plain() + at, row, mean, inv_std, args.scale, args.bias, length);
       }
-      if (args.rounded_y) round(args, at, row, mean, inv_std);
       if (args.saved_mean) args.saved_mean[i] = mean;
       if (args.saved_inv_std) args.saved_inv_std[i] = inv_std;
     });
@@ -58,14 +59,14 @@ class Forward final : public Implementation<LayerNormArgs<T>> {
       const Index n = std::min(block, desc_.length - j);
       const auto part = [j](const T* of_row) { return of_row != nullptr ? of_row + j : nullptr; };
       rows_.normalize(y, row + j, mean, inv_std, part(args.scale), part(args.bias), n);
-      copy_(args.rounded_y + at + j, y, n);
+      copy_(args.y.bf16() + at + j, y, n);
     }
   }
 
   LayerNormDesc desc_;
   double epsilon_;
   const LayerNormKernels<T, X>& rows_;
-  RoundedCopy copy_;
+  Bf16Copy copy_;
 };
 
 template <class T, class X, bool Scaled>
@@ -145,7 +146,7 @@ Made<T> make_of(const LayerNormDesc& desc, const Kernels& kernels) {
 
 template <class T>
 Made<T> make(const LayerNormDesc& desc, const Kernels& kernels) {
-  return visit_elements<T>(desc.rounded, [&]<class X>() { return make_of<T, X>(desc, kernels); });
+  return visit_elements<T>(desc.x_stored, [&]<class X>() { return make_of<T, X>(desc, kernels); });
 }
 
 template <class T>

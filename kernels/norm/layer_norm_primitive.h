@@ -11,6 +11,7 @@
 #include <cstdint>
 
 #include "kernels/common/primitive.h"
+#include "kernels/simd/elements.h"
 
 namespace ondine::math {
 
@@ -20,25 +21,24 @@ struct LayerNormDesc {
   std::int64_t length = 1;
   double epsilon = 1e-5;  // forward
   bool backward = false;
-  bool scaled = false;   // backward: there is a scale
-  bool centred = true;   // otherwise the mean is taken for 0
-  bool rounded = false;  // x is bfloat16, given as if it were of T, which is float
+  bool scaled = false;  // backward: there is a scale
+  bool centred = true;  // otherwise the mean is taken for 0
+  Storage x_stored = Storage::plain;
 };
 
 // Optional operands and results are null where they are left out.
 template <class T>
 struct LayerNormArgs {
-  const T* x = nullptr;
-  const T* scale = nullptr;            // a row; forward: optional
-  const T* bias = nullptr;             // a row; forward, optional
-  const T* dy = nullptr;               // backward
-  const T* mean = nullptr;             // backward; one value for each row
-  const T* inv_std = nullptr;          // backward
-  T* y = nullptr;                      // forward, optional
-  std::uint16_t* rounded_y = nullptr;  // forward, optional: y as bfloat16; not of double
-  std::uint16_t* rounded_x = nullptr;  // forward, optional: x as bfloat16; not of double
-  T* saved_mean = nullptr;             // forward, optional
-  T* saved_inv_std = nullptr;          // forward, optional
+  Elements<const T> x = {};
+  const T* scale = nullptr;         // a row; forward: optional
+  const T* bias = nullptr;          // a row; forward, optional
+  const T* dy = nullptr;            // backward
+  const T* mean = nullptr;          // backward; one value for each row
+  const T* inv_std = nullptr;       // backward
+  Elements<T> y = {};               // forward, optional
+  std::uint16_t* bf16_x = nullptr;  // forward, optional: x as bfloat16; not of double
+  T* saved_mean = nullptr;          // forward, optional
+  T* saved_inv_std = nullptr;       // forward, optional
   T* dx = nullptr;      // backward, optional; may be dy only if dscale and dbias are null
   T* dscale = nullptr;  // backward, optional
   T* dbias = nullptr;   // backward, optional

@@ -52,13 +52,13 @@ Kernel bind(BindContext& context) {
     const math::LayerNormPrimitive<C> layer_norm({.rows = rows.count,
                                                   .length = rows.length,
                                                   .epsilon = epsilon,
-                                                  .rounded = is_rounded<C>(context, 0)});
+                                                  .x_stored = storage_of<C>(context, 0)});
     context.set_implementation(layer_norm.name(), layer_norm.isa());
     Scratch scratch;
     const StoredIn<C> x(context, scratch, 0);
     const RowIn<C> scale(context, scratch, 1, shape, rows.axis);
     const RowIn<C> bias(context, scratch, 2, shape, rows.axis);
-    const RoundableOut<C> y(context, scratch, 0, shape.size());
+    const StoredOut<C> y(context, scratch, 0, shape.size());
     const ComputeOut<C> mean(context, scratch, 1, rows.count);
     const ComputeOut<C> inv_std(context, scratch, 2, rows.count);
     scratch.request(context);
@@ -67,9 +67,8 @@ Kernel bind(BindContext& context) {
       layer_norm.run(call.pool(), {.x = x(call),
                                    .scale = scale(call),
                                    .bias = bias(call),
-                                   .y = y.data(call),
-                                   .rounded_y = y.rounded(call),
-                                   .rounded_x = copies ? call.out<std::uint16_t>(3) : nullptr,
+                                   .y = y(call),
+                                   .bf16_x = copies ? call.out<std::uint16_t>(3) : nullptr,
                                    .saved_mean = mean.data(call),
                                    .saved_inv_std = inv_std.data(call)});
       y.store(call);
@@ -153,12 +152,12 @@ Kernel bind_grad(BindContext& context) {
                                                   .backward = true,
                                                   .scaled = context.has_input(2),
                                                   .centred = centred,
-                                                  .rounded = is_rounded<C>(context, 1)});
+                                                  .x_stored = storage_of<C>(context, 1)});
     const math::LayerNormPrimitive<C> statistics({.rows = rows.count,
                                                   .length = rows.length,
                                                   .epsilon = epsilon,
                                                   .centred = centred,
-                                                  .rounded = is_rounded<C>(context, 1)});
+                                                  .x_stored = storage_of<C>(context, 1)});
     context.set_implementation(layer_norm.name(), layer_norm.isa());
     Scratch scratch;
     const ComputeIn<C> dy(context, scratch, 0);

@@ -7,7 +7,7 @@
 #include <cstddef>
 
 #include "kernels/norm/batch_norm_primitive.h"
-#include "kernels/norm/rounded_elements.h"
+#include "kernels/norm/bf16_elements.h"
 #include "kernels/simd/norm/batch_norm_table.h"
 #include "kernels/simd/norm/layer_norm_table.h"
 #include "kernels/simd/vector/vector_table.h"
@@ -134,7 +134,7 @@ class NormalizedRows {
   const VectorKernels<T>& vector_;
   const BatchNormKernels<T, X>& batch_norm_;
   const LayerNormKernels<T, X>& layer_norm_;
-  RoundedCopy copy_;
+  Bf16Copy copy_;
 };
 
 }  // namespace ondine::math

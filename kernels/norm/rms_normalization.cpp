@@ -31,20 +31,19 @@ Kernel bind(BindContext& context) {
                                             .length = rows.length,
                                             .epsilon = epsilon,
                                             .centred = false,
-                                            .rounded = is_rounded<C>(context, 0)});
+                                            .x_stored = storage_of<C>(context, 0)});
     context.set_implementation(norm.name(), norm.isa());
     Scratch scratch;
     const StoredIn<C> x(context, scratch, 0);
     const RowIn<C> scale(context, scratch, 1, shape, rows.axis);
-    const RoundableOut<C> y(context, scratch, 0, shape.size());
+    const StoredOut<C> y(context, scratch, 0, shape.size());
     scratch.request(context);
     const bool copies = context.has_output(1);
     return [=](KernelContext& call) {
       norm.run(call.pool(), {.x = x(call),
                              .scale = scale(call),
-                             .y = y.data(call),
-                             .rounded_y = y.rounded(call),
-                             .rounded_x = copies ? call.out<std::uint16_t>(1) : nullptr});
+                             .y = y(call),
+                             .bf16_x = copies ? call.out<std::uint16_t>(1) : nullptr});
       y.store(call);
     };
   });

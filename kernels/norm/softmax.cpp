@@ -72,12 +72,12 @@ Kernel bind_grad(BindContext& context) {
   const Shape shape = context.shape(0);
   math::SoftmaxDesc desc = softmax_desc(context, shape, logarithm, true);
   return visit_compute(context.dtype(0), [&]<class C>() -> Kernel {
-    desc.rounded = is_rounded<C>(context, 1) && math::SoftmaxPrimitive<C>::takes_rounded(desc);
+    desc.y_stored = storage_of<C>(context, 1, math::SoftmaxPrimitive<C>::takes_bf16(desc));
     const math::SoftmaxPrimitive<C> softmax(desc);
     context.set_implementation(softmax.name(), softmax.isa());
     Scratch scratch;
     const ComputeIn<C> dy(context, scratch, 0);
-    const StoredIn<C> y(context, scratch, 1, desc.rounded);
+    const StoredIn<C> y(context, scratch, 1, desc.y_stored == math::Storage::bf16);
     const ComputeOut<C> dx(context, scratch, 0, shape.size());
     scratch.request(context);
     return [=](KernelContext& call) {

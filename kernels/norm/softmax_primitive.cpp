@@ -4,6 +4,7 @@
 #include <bitset>
 #include <cmath>
 
+#include "kernels/common/stored_elements.h"
 #include "kernels/elementwise/vector.h"
 #include "kernels/simd/norm/softmax_table.h"
 #include "kernels/simd/tables.h"
@@ -15,24 +16,27 @@ template <class T>
 class SoftmaxRows final : public Implementation<SoftmaxArgs<T>> {
  public:
   SoftmaxRows(const SoftmaxDesc& desc, const Kernels& kernels)
-      : rows_(desc.outer), length_(desc.length), backward_(desc.backward), rounded_(desc.rounded) {
+      : rows_(desc.outer),
+        length_(desc.length),
+        backward_(desc.backward),
+        y_stored_(desc.y_stored) {
     const SoftmaxKernels<T>& set = *kernel_set<T>(kernels).softmax;
     forward_row_ = desc.logarithm ? set.log_softmax : set.softmax;
     backward_row_ = desc.logarithm ? set.log_softmax_gradient : set.softmax_gradient;
-    rounded_row_ = set.rounded_softmax_gradient;
+    bf16_row_ = set.softmax_gradient_bf16;
   }
 
   void run(ThreadPool& pool, const SoftmaxArgs<T>& args) const override {
     if (length_ == 0) return;
+    require_stored(args.y, y_stored_);
     const std::int64_t grain = std::max<std::int64_t>(1, elementwise_grain / 2 / length_);
     pool.for_chunks(rows_, grain, [&](std::int64_t first, std::int64_t last) {
       for (std::int64_t i = first; i < last; ++i) {
         const std::int64_t at = i * length_;
-        if (rounded_) {
-          const auto* const y = reinterpret_cast<const std::uint16_t*>(args.y);
-          rounded_row_(args.result + at, args.dy + at, y + at, length_);
+        if (y_stored_ == Storage::bf16) {
+          bf16_row_(args.result + at, args.dy + at, args.y.bf16() + at, length_);
         } else if (backward_) {
-          backward_row_(args.result + at, args.dy + at, args.y + at, length_);
+          backward_row_(args.result + at, args.dy + at, args.y.plain() + at, length_);
         } else {
           forward_row_(args.result + at, args.x + at, length_);
         }
@@ -42,10 +46,11 @@ class SoftmaxRows final : public Implementation<SoftmaxArgs<T>> {
 
  private:
   std::int64_t rows_, length_;
-  bool backward_, rounded_;
+  bool backward_;
+  Storage y_stored_;
   void (*forward_row_)(T* y, const T* x, std::int64_t n);
   void (*backward_row_)(T* dx, const T* dy, const T* y, std::int64_t n);
-  void (*rounded_row_)(T* dx, const T* dy, const std::uint16_t* y, std::int64_t n);
+  void (*bf16_row_)(T* dx, const T* dy, const std::uint16_t* y, std::int64_t n);
 };
 
 // Element (o, k, i) lies at (o * length + k) * inner + i. A block is up to 256 columns i of one o.
@@ -67,7 +72,7 @@ class SoftmaxColumns final : public Implementation<SoftmaxArgs<T>> {
         const std::int64_t offset = at / blocks * desc_.length * desc_.inner + column;
         const std::int64_t n = std::min(block, desc_.inner - column);
         if (desc_.backward) {
-          differentiate(args.dy + offset, args.y + offset, args.result + offset, n);
+          differentiate(args.dy + offset, elements_of<T>(args.y) + offset, args.result + offset, n);
         } else {
           normalize(args.x + offset, args.result + offset, n);
         }
@@ -156,7 +161,7 @@ constexpr typename SoftmaxPrimitive<T>::Entry list[] = {
 }  // namespace
 
 template <class T>
-bool SoftmaxPrimitive<T>::takes_rounded(const SoftmaxDesc& desc) {
+bool SoftmaxPrimitive<T>::takes_bf16(const SoftmaxDesc& desc) {
   return sizeof(T) == sizeof(float) && desc.backward && !desc.logarithm && desc.inner == 1;
 }
 template <class T>

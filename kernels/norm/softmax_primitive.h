@@ -11,6 +11,7 @@
 #include <cstdint>
 
 #include "kernels/common/primitive.h"
+#include "kernels/simd/elements.h"
 
 namespace ondine::math {
 
@@ -23,22 +24,22 @@ struct SoftmaxDesc {
   std::int64_t inner = 1;
   bool logarithm = false;
   bool backward = false;
-  bool rounded = false;  // y is bfloat16, given as if it were of T; see takes_rounded
+  Storage y_stored = Storage::plain;  // backward; bfloat16: see takes_bf16
 };
 
 template <class T>
 struct SoftmaxArgs {
-  const T* x = nullptr;   // forward
-  const T* dy = nullptr;  // backward
-  const T* y = nullptr;   // backward
-  T* result = nullptr;    // y, which may be x; dx, which may be dy
+  const T* x = nullptr;      // forward
+  const T* dy = nullptr;     // backward
+  Elements<const T> y = {};  // backward
+  T* result = nullptr;       // y, which may be x; dx, which may be dy
 };
 
 template <class T>
 class SoftmaxPrimitive : public Primitive<SoftmaxDesc, SoftmaxArgs<T>> {
  public:
   // Whether y of the derivative may be bfloat16.
-  static bool takes_rounded(const SoftmaxDesc& desc);
+  static bool takes_bf16(const SoftmaxDesc& desc);
 
   explicit SoftmaxPrimitive(const SoftmaxDesc& desc, const Kernels& kernels = math::kernels());
   SoftmaxPrimitive(const SoftmaxDesc& desc, std::string_view name, const Kernels& kernels);

@@ -13,6 +13,7 @@
 #include "kernels/common/op.h"
 #include "kernels/common/rounding.h"
 #include "kernels/common/scratch_pool.h"
+#include "kernels/common/stored_input.h"
 #include "kernels/matmul/gemm_primitive.h"
 #include "kernels/matmul/matmul.h"
 #include "kernels/matmul/product_kernels.h"
@@ -91,7 +92,7 @@ math::GemmShape product_shape(const BindContext& context) {
 // Elements from a row of a to the next where a is rounded once for all strips; 0: each product
 // rounds its part.
 std::int64_t rounded_row(const math::GemmShape& s, const Cuts& cuts, const math::Kernels& kernels) {
-  const bool rounds = math::GemmPrimitive<float>::takes_rounded(s, kernels);
+  const bool rounds = math::GemmPrimitive<float>::takes_bf16(s, kernels);
   return rounds && cuts.columns.count > 1 ? math::rounded_row(s.m, s.k) : 0;
 }
 
@@ -139,7 +140,7 @@ class Product {
     piece.whole_n = shape_.n;
     piece.k = depth;
     piece.lda = rounded_row_ > 0 ? rounded_row_ : shape_.k;
-    piece.a_rounded = rounded_row_ > 0;
+    if (rounded_row_ > 0) piece.a_stored = math::Storage::bf16;
     piece.ldc = shape_.n;
     if (cuts_.rows.count > 1) piece.block_k = whole_.block_k();
     return piece;
@@ -157,9 +158,9 @@ class Product {
   }
 
   // a from a column on, as the products take it.
-  const float* columns_of_a(KernelContext& call, std::int64_t column) const {
+  math::Elements<const float> columns_of_a(KernelContext& call, std::int64_t column) const {
     if (rounded_row_ == 0) return call.in<float>(0) + column;
-    return reinterpret_cast<const float*>(Scratch::at<bfloat16>(call, rounded_at_) + column);
+    return Scratch::at<bfloat16>(call, rounded_at_) + column;
   }
 
   void run_strip(KernelContext& call, const DequantizedRows::Source& source, std::byte* slot,
@@ -219,20 +220,19 @@ class Product {
 
 using Gemm = math::GemmPrimitive<float>;
 
-bool has_rounded_b(const BindContext& context) {
+bool has_bf16_b(const BindContext& context) {
   return !context.has_input(scale) && context.dtype(weight) == DType::bfloat16;
 }
 
 // Whether b is read where it lies and a is rounded.
 bool rounds_a(const BindContext& context) {
-  return has_rounded_b(context) &&
-         Gemm::takes_rounded(product_shape(context), product_kernels(context));
+  return has_bf16_b(context) && Gemm::takes_bf16(product_shape(context), product_kernels(context));
 }
 
 // Whether b is read where it lies.
-bool reads_rounded(const BindContext& context) {
-  return rounds_a(context) || (has_rounded_b(context) &&
-                               Gemm::widens_b(product_shape(context), product_kernels(context)));
+bool reads_bf16(const BindContext& context) {
+  return rounds_a(context) ||
+         (has_bf16_b(context) && Gemm::widens_b(product_shape(context), product_kernels(context)));
 }
 
 RoundedInputs rounded_inputs(const BindContext& context) {
@@ -246,30 +246,29 @@ RoundedResult rounded_result(const BindContext& context) {
   return rounds ? RoundedResult::where_read : RoundedResult::never;
 }
 
-Kernel bind_rounded(BindContext& context) {
+Kernel bind_bf16(BindContext& context) {
   math::GemmShape shape = product_shape(context);
   Scratch scratch;
   const bool rounds = rounds_a(context);
   const StoredIn<float> a(context, scratch, 0, rounds);
-  const RoundableOut<float> y(context, scratch, 0, shape.m * shape.n);
-  shape.a_rounded = rounds && is_rounded<float>(context, 0);
-  shape.b_rounded = true;
-  shape.c_rounded = y.is_rounded();
+  const StoredOut<float> y(context, scratch, 0, shape.m * shape.n);
+  shape.a_stored = a.storage();
+  shape.b_stored = math::Storage::bf16;
+  shape.c_stored = y.storage();
   const Gemm gemm(shape, 1, context.threads(), product_kernels(context));
   const std::size_t work = scratch.add_bytes(gemm.workspace());
   context.set_implementation(gemm.name(), gemm.isa());
   scratch.request(context);
   const bool biased = context.has_input(bias);
   return [=](KernelContext& call) {
-    const auto* const b = reinterpret_cast<const float*>(call.in<bfloat16>(weight));
-    gemm.run(call.pool(), {}, a(call), b, product_memory(y, call),
+    gemm.run(call.pool(), {}, a(call), call.in<bfloat16>(weight), y(call),
              {.col_bias = biased ? call.in<float>(bias) : nullptr},
              Scratch::at<std::byte>(call, work));
   };
 }
 
 Kernel bind(BindContext& context) {
-  if (reads_rounded(context)) return bind_rounded(context);
+  if (reads_bf16(context)) return bind_bf16(context);
   if (auto stored = StoredProduct::of(context, product_shape(context))) {
     context.set_implementation(StoredProduct::name, math::isa_name(math::kernels()));
     return [product = std::make_shared<const StoredProduct>(*stored)](KernelContext& call) {

@@ -43,8 +43,8 @@ extern const Int8GemmKernels int8_gemm;
 extern const FewPositionsKernels few_positions;
 extern const DepthwiseStripKernels depthwise_strips;
 extern const ConvertKernels convert_kernels;
-extern const LayerNormKernels<float, std::uint16_t> rounded_layer_norm;
-extern const BatchNormKernels<float, std::uint16_t> rounded_batch_norm;
-extern const DepthwiseNormKernels<float, std::uint16_t> rounded_depthwise_norm;
+extern const LayerNormKernels<float, std::uint16_t> layer_norm_bf16;
+extern const BatchNormKernels<float, std::uint16_t> batch_norm_bf16;
+extern const DepthwiseNormKernels<float, std::uint16_t> depthwise_norm_bf16;
 
 }  // namespace ondine::math::ONDINE_ISA

@@ -17,7 +17,7 @@ constinit const Kernels table = {
     &few_positions,
     &depthwise_strips,
     &convert_kernels,
-    {&rounded_layer_norm, &rounded_batch_norm, &rounded_depthwise_norm},
+    {&layer_norm_bf16, &batch_norm_bf16, &depthwise_norm_bf16},
 };
 
 }  // namespace ondine::math::ONDINE_ISA

@@ -48,8 +48,8 @@ struct ConvertKernels;
 struct AttentionRowKernels;
 struct ShiftedConvKernels;
 
-// Kernels of a normalization whose x is held in bfloat16.
-struct RoundedNormKernels {
+// Kernels of a normalization whose x is stored in bfloat16.
+struct Bf16NormKernels {
   const LayerNormKernels<float, std::uint16_t>* layer_norm;
   const BatchNormKernels<float, std::uint16_t>* batch_norm;
   const DepthwiseNormKernels<float, std::uint16_t>* depthwise_norm;
@@ -86,7 +86,7 @@ struct Kernels {
   const FewPositionsKernels* few_positions;
   const DepthwiseStripKernels* depthwise_strips;
   const ConvertKernels* convert;
-  RoundedNormKernels rounded_norm;
+  Bf16NormKernels norm_bf16;
   const AttentionRowKernels* attention_rows = nullptr;  // where products round their factors
   const ShiftedConvKernels* shifted_conv = nullptr;     // where they do so in tiles
   ProductMode products = ProductMode::float32;

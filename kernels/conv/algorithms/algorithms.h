@@ -53,7 +53,7 @@ MadeConv<T> make_shifted(const ConvDesc& desc, const Kernels& kernels);
 
 // Whether none of them is tried.
 template <class T>
-bool stays_unrounded(const ConvDesc& desc, const Kernels& kernels);
+bool keeps_float32(const ConvDesc& desc, const Kernels& kernels);
 
 // At the end of NAME.cpp.
 #define ONDINE_INSTANTIATE_CONV(name)                                           \

@@ -23,7 +23,7 @@ class BiasOnlyConv final : public ConvAlgorithm<T> {
   void run(ThreadPool& pool, const ConvArgs<T>& args, Workspace) const override {
     pool.for_chunks(planes_, 16, [&](std::int64_t first, std::int64_t last) {
       for (std::int64_t i = first; i < last; ++i) {
-        std::fill_n(args.result + i * spatial_, spatial_,
+        std::fill_n(args.result.plain() + i * spatial_, spatial_,
                     activated(args.bias ? args.bias[i % channels_] : T{0}));
       }
     });

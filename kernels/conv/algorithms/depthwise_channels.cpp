@@ -53,12 +53,14 @@ class DepthwiseChannelsConv final : public DepthwiseConv<T> {
                  std::byte* slot) const override {
     switch (direction_) {
       case ConvDirection::forward:
-        return table_.forward(plane_, block, args.x, args.w, args.bias, this->activation_,
-                              args.result, slot);
+        return table_.forward(plane_, block, args.x.plain(), args.w.plain(), args.bias,
+                              this->activation_, args.result.plain(), slot);
       case ConvDirection::backward_data:
-        return table_.backward_data(plane_, block, args.dy, args.w, args.bias, args.result, slot);
+        return table_.backward_data(plane_, block, args.dy, args.w.plain(), args.bias,
+                                    args.result.plain(), slot);
       case ConvDirection::backward_weights:
-        return table_.backward_weights(plane_, block, args.x, args.dy, args.result, slot);
+        return table_.backward_weights(plane_, block, args.x.plain(), args.dy, args.result.plain(),
+                                       slot);
     }
   }
 

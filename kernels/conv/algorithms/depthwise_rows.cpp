@@ -36,20 +36,21 @@ class DepthwiseRowsConv final : public DepthwiseConv<T> {
 
   void run_block(const ChannelBlock& b, const ConvArgs<T>& args, std::byte* slot) const override {
     if (direction_ == ConvDirection::backward_weights) {
-      std::fill_n(args.result, b.channels * taps_, T{0});
+      std::fill_n(args.result.plain(), b.channels * taps_, T{0});
     }
     for (Index image = 0; image < b.images; ++image) {
       for (Index c = 0; c < b.channels; ++c) {
         const Index x = image * b.x_image + c * in_, y = image * b.y_image + c * out_;
         if (direction_ == ConvDirection::backward_weights) {
           checkpoint(out_ * taps_ / 8);
-          table_.backward_weights(plane_, args.x + x, args.dy + y, args.result + c * taps_, slot);
+          table_.backward_weights(plane_, args.x.plain() + x, args.dy + y,
+                                  args.result.plain() + c * taps_, slot);
           continue;
         }
         const bool forward = direction_ == ConvDirection::forward;
-        convolve(forward ? args.x + x : nullptr, forward ? nullptr : args.dy + y,
-                 args.w + c * taps_, args.bias ? args.bias[c] : T{0},
-                 args.result + (forward ? y : x), slot);
+        convolve(forward ? args.x.plain() + x : nullptr, forward ? nullptr : args.dy + y,
+                 args.w.plain() + c * taps_, args.bias ? args.bias[c] : T{0},
+                 args.result.plain() + (forward ? y : x), slot);
       }
     }
   }
@@ -63,10 +64,11 @@ class DepthwiseRowsConv final : public DepthwiseConv<T> {
 
   void run_plane(const ConvArgs<T>& args, Index i, std::byte* slot) const {
     const Index channel = i / layers_ % this->shape_.groups;
-    const T* const w = args.w + channel * taps_;
+    const T* const w = args.w.plain() + channel * taps_;
     const T bias = args.bias ? args.bias[channel] : T{0};
-    convolve(args.x ? args.x + i * in_ : nullptr, args.dy ? args.dy + i * out_ : nullptr, w, bias,
-             args.result + i * (direction_ == ConvDirection::forward ? out_ : in_), slot);
+    convolve(args.x ? args.x.plain() + i * in_ : nullptr, args.dy ? args.dy + i * out_ : nullptr, w,
+             bias, args.result.plain() + i * (direction_ == ConvDirection::forward ? out_ : in_),
+             slot);
   }
 
   // A plane, forward or backward to x, in bands of rows of the result with checkpoints between.
@@ -89,13 +91,13 @@ class DepthwiseRowsConv final : public DepthwiseConv<T> {
   }
 
   void backward_weights(const ConvArgs<T>& args, Index channel, std::byte* slot) const {
-    T* const dw = args.result + channel * taps_;
+    T* const dw = args.result.plain() + channel * taps_;
     std::fill_n(dw, taps_, T{0});
     for (Index image = 0; image < this->shape_.batch; ++image) {
       for (Index layer = 0; layer < layers_; ++layer) {
         const Index i = (image * this->shape_.groups + channel) * layers_ + layer;
         checkpoint(out_ * taps_ / 8);
-        table_.backward_weights(plane_, args.x + i * in_, args.dy + i * out_, dw, slot);
+        table_.backward_weights(plane_, args.x.plain() + i * in_, args.dy + i * out_, dw, slot);
       }
     }
   }

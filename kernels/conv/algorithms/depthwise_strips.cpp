@@ -14,15 +14,15 @@ class DepthwiseStrips final : public DepthwiseConv<T> {
  public:
   DepthwiseStrips(const ConvDesc& desc, const Kernels& kernels)
       : DepthwiseConv<T>(desc, kernels),
-        x_rounded_(desc.x_rounded),
-        y_rounded_(desc.y_rounded),
+        x_stored_(desc.x_stored),
+        y_stored_(desc.y_stored),
         x_split_(desc.x_split),
         table_(*kernels.depthwise_strips),
         convert_(*kernels.convert) {
     constexpr Index elements = 4096;  // of planes at a time
     planes_ = std::clamp<Index>(elements / in_, 1, this->shape_.groups);
-    if (x_rounded_) x_bytes_ = bytes_of<T>(planes_ * in_);
-    if (y_rounded_) this->slot_bytes_ = bytes_of<T>(planes_ * out_);
+    if (x_stored_ == Storage::bf16) x_bytes_ = bytes_of<T>(planes_ * in_);
+    if (y_stored_ == Storage::bf16) this->slot_bytes_ = bytes_of<T>(planes_ * out_);
     this->slot_bytes_ += x_bytes_;
   }
 
@@ -32,7 +32,9 @@ class DepthwiseStrips final : public DepthwiseConv<T> {
   }
 
   void run(ThreadPool& pool, const ConvArgs<T>& args, Workspace workspace) const override {
-    if (x_rounded_ || y_rounded_) return run_rounded(pool, args, workspace);
+    if (x_stored_ == Storage::bf16 || y_stored_ == Storage::bf16) {
+      return run_widened(pool, args, workspace);
+    }
     const Index batch = this->shape_.batch, channels = this->shape_.groups;
     if (direction_ == ConvDirection::backward_weights) {
       const Index grain = grain_of(batch * out_ * taps_, depthwise_work);
@@ -57,29 +59,30 @@ class DepthwiseStrips final : public DepthwiseConv<T> {
     if constexpr (sizeof(T) == sizeof(float)) {
       if (direction_ == ConvDirection::backward_weights) {
         for (Index c = 0; c < b.channels; ++c) {
-          table_.backward_weights(plane_, b.images, {b.x_image, b.y_image}, args.x + c * in_,
-                                  args.dy + c * out_, args.result + c * taps_);
+          table_.backward_weights(plane_, b.images, {b.x_image, b.y_image},
+                                  args.x.plain() + c * in_, args.dy + c * out_,
+                                  args.result.plain() + c * taps_);
         }
         return;
       }
       const bool flip = direction_ == ConvDirection::backward_data;
-      const T* const source = flip ? args.dy : args.x;
+      const T* const source = flip ? args.dy : args.x.plain();
       for (Index image = 0; image < b.images; ++image) {
         const Index x = image * b.x_image, y = image * b.y_image;
         if (x_split_) {
-          table_.forward_split(plane_, b.channels, source + x, args.w, args.bias, this->activation_,
-                               args.result + y);
+          table_.forward_split(plane_, b.channels, source + x, args.w.plain(), args.bias,
+                               this->activation_, args.result.plain() + y);
           continue;
         }
-        table_.forward(plane_, b.channels, flip, source + (flip ? y : x), args.w, args.bias,
-                       this->activation_, args.result + (flip ? x : y));
+        table_.forward(plane_, b.channels, flip, source + (flip ? y : x), args.w.plain(), args.bias,
+                       this->activation_, args.result.plain() + (flip ? x : y));
       }
     }
   }
 
  private:
-  // Some planes at a time in float32: what is rounded stays in a first or second cache.
-  void run_rounded(ThreadPool& pool, const ConvArgs<T>& args, Workspace workspace) const {
+  // Some planes at a time in float32, which stay in a first or second cache.
+  void run_widened(ThreadPool& pool, const ConvArgs<T>& args, Workspace workspace) const {
     if constexpr (sizeof(T) == sizeof(float)) {
       const Index channels = this->shape_.groups;
       const Index blocks = divide_up(channels, planes_);
@@ -87,18 +90,18 @@ class DepthwiseStrips final : public DepthwiseConv<T> {
         const Index c = task % blocks * planes_;
         const Index planes = std::min(planes_, channels - c);
         const Index first = task / blocks * channels + c;
-        const auto* const x = reinterpret_cast<const std::uint16_t*>(args.x) + first * in_;
-        auto* const y = reinterpret_cast<std::uint16_t*>(args.result) + first * out_;
+        const Elements<const T> x = args.x + first * in_;
+        const Elements<T> y = args.result + first * out_;
         auto* const wide_x = reinterpret_cast<float*>(slot);
         auto* const wide_y = reinterpret_cast<float*>(slot + x_bytes_);
         ConvArgs<T> block;
         block.w = args.w + c * taps_;
         block.bias = args.bias ? args.bias + c : nullptr;
-        block.x = x_rounded_ ? wide_x : args.x + first * in_;
-        block.result = y_rounded_ ? wide_y : args.result + first * out_;
-        if (x_rounded_) convert_.bfloat16_to_float(wide_x, x, planes * in_);
+        block.x = x.is_bf16() ? wide_x : x;
+        block.result = y.is_bf16() ? wide_y : y;
+        if (x.is_bf16()) convert_.bfloat16_to_float(wide_x, x.bf16(), planes * in_);
         run_block({1, planes, 0, 0}, block, nullptr);
-        if (y_rounded_) convert_.float_to_bfloat16(y, wide_y, planes * out_);
+        if (y.is_bf16()) convert_.float_to_bfloat16(y.bf16(), wide_y, planes * out_);
       };
       this->for_tasks(pool, workspace, this->shape_.batch * blocks,
                       grain_of(planes_ * out_ * taps_, depthwise_work), run);
@@ -111,10 +114,11 @@ class DepthwiseStrips final : public DepthwiseConv<T> {
   using DepthwiseConv<T>::out_;
   using DepthwiseConv<T>::taps_;
 
-  bool x_rounded_, y_rounded_, x_split_;
+  Storage x_stored_, y_stored_;
+  bool x_split_;
   const DepthwiseStripKernels& table_;
   const ConvertKernels& convert_;
-  Index planes_ = 1;         // at a time, where operands are rounded
+  Index planes_ = 1;         // at a time, where operands are bfloat16
   std::size_t x_bytes_ = 0;  // of a slot, before planes of y
 };
 

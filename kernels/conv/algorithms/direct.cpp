@@ -45,9 +45,10 @@ class DirectConv final : public ConvAlgorithm<T> {
     const Index groups = this->shape_.groups;
     for (Index group = 0; group < groups; ++group) {
       direct_.weights(weights_of(group_, d_), taps_, d_.backward,
-                      args.w + group * d_.outer * d_.inner * taps_, panels + group * panels_);
+                      args.w.plain() + group * d_.outer * d_.inner * taps_,
+                      panels + group * panels_);
     }
-    const T* const source = d_.source(args);
+    const T* const source = d_.source(args).plain();
     const Index tasks = this->shape_.batch * groups;
     this->for_tasks(pool, workspace, tasks, grain_, [&](Index task, std::byte* slot) {
       T* const copy = reinterpret_cast<T*>(slot);
@@ -64,7 +65,7 @@ class DirectConv final : public ConvAlgorithm<T> {
         checkpoint(channels * row * plane / 8);
         direct_.forward(plane_, d_.inner, channels, copy, panels + group * panels_ + first * row,
                         bias ? bias + first : nullptr, this->activation_,
-                        args.result + task * d_.result_image() + first * plane);
+                        args.result.plain() + task * d_.result_image() + first * plane);
       }
     });
   }
@@ -107,7 +108,7 @@ class DirectConvWeights final : public ConvAlgorithm<T> {
     this->for_tasks(pool, workspace, shards_, 1, [&](Index shard, std::byte* slot) {
       run_shard(args, shard, sums + shard * sums_, slot);
     });
-    direct_.backward_weights(weights_, shards_, sums_, sums, args.result);
+    direct_.backward_weights(weights_, shards_, sums_, sums, args.result.plain());
   }
 
  private:
@@ -122,7 +123,8 @@ class DirectConvWeights final : public ConvAlgorithm<T> {
     for (Index image = shard * shard_; image < last; image += images_) {
       const Index count = std::min(images_, last - image);
       for (Index i = 0; i < count; ++i) {
-        direct_.copy(plane_, s.in_channels, args.x + (image + i) * x_image, copies + i * copy_);
+        direct_.copy(plane_, s.in_channels, args.x.plain() + (image + i) * x_image,
+                     copies + i * copy_);
         direct_.copy_dy(plane_, s.out_channels, args.dy + (image + i) * dy_image,
                         dy_copies + i * dy_copy_);
       }

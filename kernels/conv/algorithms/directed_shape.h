@@ -17,7 +17,7 @@ struct DirectedShape {
   explicit DirectedShape(const ConvDesc& desc) : DirectedShape(desc.shape, desc.direction) {}
 
   template <class T>
-  const T* source(const ConvArgs<T>& args) const {
+  Elements<const T> source(const ConvArgs<T>& args) const {
     return backward ? args.dy : args.x;
   }
   std::int64_t source_image() const { return inner * volume(in); }  // elements

@@ -22,14 +22,14 @@ class FewPositionsConv final : public ConvAlgorithm<float> {
     const ConvShape& s = shape_;
     float* const rows = shared_of(workspace);
     for (Index image = 0; image < s.batch; ++image) {
-      const float* const x = args.x + image * s.in_channels * volume(s.in);
-      float* const y = args.result + image * s.out_channels * positions_;
+      const float* const x = args.x.plain() + image * s.in_channels * volume(s.in);
+      float* const y = args.result.plain() + image * s.out_channels * positions_;
       if (pointwise_) {
         columns_.transpose(x, positions_, rows);
       } else {
         gather(x, rows);
       }
-      columns_.multiply(pool, args.w, rows, args.bias, activation_, y, positions_);
+      columns_.multiply(pool, args.w.plain(), rows, args.bias, activation_, y, positions_);
     }
   }
 

@@ -81,17 +81,17 @@ class GroupedConv final : public ConvAlgorithm<float> {
     float* const result = reinterpret_cast<float*>(slot + copy_bytes_);
     float* const weights = reinterpret_cast<float*>(slot + copy_bytes_ + result_bytes_);
     const Index first = block * blocks_.groups;
-    pack_weights(block, args.w + first * group_weights(), weights);
+    pack_weights(block, args.w.plain() + first * group_weights(), weights);
     std::fill_n(copy, inner_.vectors * copy_vector_, float{0});
     const Index groups = shape_.groups;
     const Index units = shape_.batch * bands_;
     for (Index unit = part * part_; unit < std::min(units, (part + 1) * part_); ++unit) {
       const Index plane = unit / bands_ * groups + first;
       const Index start = unit % bands_ * band_;
-      copy_band(block, d_.source(args) + plane * d_.source_image(), start, copy);
+      copy_band(block, d_.source(args).plain() + plane * d_.source_image(), start, copy);
       multiply(copy, weights, start, result);
       store(block, result, start, args.bias ? args.bias + first * d_.outer : nullptr,
-            args.result + plane * d_.result_image());
+            args.result.plain() + plane * d_.result_image());
     }
   }
 

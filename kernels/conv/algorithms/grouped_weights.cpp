@@ -46,7 +46,7 @@ class GroupedConvWeights final : public ConvAlgorithm<float> {
       return for_tasks(pool, workspace, blocks_.count, grain_, [&](Index block, std::byte* slot) {
         float* const sums = reinterpret_cast<float*>(slot + sums_offset_);
         run_shard(args, block, 0, sums, slot);
-        store(block, sums, args.result);
+        store(block, sums, args.result.plain());
       });
     }
     auto* const all = static_cast<std::byte*>(workspace.data);
@@ -63,7 +63,7 @@ class GroupedConvWeights final : public ConvAlgorithm<float> {
       for (Index shard = 1; shard < shards_; ++shard) {
         set_.vector->add.vv(sums, sums, sums_of(block, shard), outer_.vectors * sums_vector_);
       }
-      store(block, sums, args.result);
+      store(block, sums, args.result.plain());
     }
   }
 
@@ -109,7 +109,8 @@ class GroupedConvWeights final : public ConvAlgorithm<float> {
       const Index count = std::min(images_, steps - step);
       p.rows = std::min(band_, group_.out[1] - start);
       for (Index i = 0; i < count; ++i) {
-        copy_x(args.x, block, step + i, start, p.rows, copy + i * inner_.vectors * copy_vector_);
+        copy_x(args.x.plain(), block, step + i, start, p.rows,
+               copy + i * inner_.vectors * copy_vector_);
         copy_dy(args.dy, block, step + i, start, p.rows, dy_copy + i * outer_.vectors * dy_vector_);
       }
       for (Index v = 0; v < outer_.vectors; ++v) {

@@ -222,15 +222,15 @@ class Im2colConv final : public ConvAlgorithm<T> {
     const Index group = task / tiles_ % this->shape_.groups;
     const Index first = task % tiles_ * tile_;
     const Index last = std::min(images * out_plane_, first + tile_);
-    T* const y = args.result + y_offset(image, group, 0);
+    T* const y = args.result.plain() + y_offset(image, group, 0);
     for (Index channel = 0; channel < in_group_; channel += channels_) {
       const Index count = std::min(channels_, in_group_ - channel);
       const bool done = channel + count == in_group_;
       checkpoint(count * taps_ * (last - first));
       this->set_.im2col->gather(block(count, first, last, packs_ ? this->set_.gemm->nr : tile_),
-                                args.x + x_offset(image, group, channel), columns);
+                                args.x.plain() + x_offset(image, group, channel), columns);
       auto call = product(rows_, count, last - first);
-      call.a = args.w + group * out_group_ * depth_ + channel * taps_;
+      call.a = args.w.plain() + group * out_group_ * depth_ + channel * taps_;
       call.b = columns;
       call.c = images_ > 1 ? joined_of(slot) : y + first;
       call.beta = channel == 0 ? T{0} : T{1};
@@ -249,7 +249,7 @@ class Im2colConv final : public ConvAlgorithm<T> {
     const Index channel = task % blocks_ * channels_;
     const Index count = std::min(channels_, in_group_ - channel);
     const T* const bias = args.bias ? args.bias + group * in_group_ + channel : nullptr;
-    T* const dx = args.result + x_offset(image, group, channel);
+    T* const dx = args.result.plain() + x_offset(image, group, channel);
     for (Index i = 0; i < images * count; ++i) {
       const T start = bias ? bias[i % count] : T{0};
       this->set_.vector->fill(dx + x_offset(i / count, 0, i % count), start, in_plane_);
@@ -262,7 +262,7 @@ class Im2colConv final : public ConvAlgorithm<T> {
     for (Index first = 0; first < images * out_plane_; first += tile_) {
       const Index last = std::min(images * out_plane_, first + tile_);
       auto call = product(rows_, count, last - first);
-      call.a = args.w + group * out_group_ * depth_ + channel * taps_;
+      call.a = args.w.plain() + group * out_group_ * depth_ + channel * taps_;
       call.b = dy + first;
       call.c = columns;
       run_checked(*this->set_.gemm, call, slot + columns_bytes_ + joined_bytes_);
@@ -278,10 +278,10 @@ class Im2colConv final : public ConvAlgorithm<T> {
     const Index channel = task % blocks_ * channels_;
     const Index count = std::min(channels_, in_group_ - channel);
     T* const columns = reinterpret_cast<T*>(slot);
-    T* const dw = args.result + (group * out_group_ + row) * depth_ + channel * taps_;
+    T* const dw = args.result.plain() + (group * out_group_ + row) * depth_ + channel * taps_;
     for (Index image = 0; image < this->shape_.batch; image += images_) {
       const Index images = images_from(image);
-      const T* const x = args.x + x_offset(image, group, channel);
+      const T* const x = args.x.plain() + x_offset(image, group, channel);
       const T* dy = args.dy + y_offset(image, group, row);
       if (images_ > 1) {
         join_rows(y_rows(images), dy, 0, rows, joined_of(slot));

@@ -157,18 +157,18 @@ class JoinedColumns final : public ConvImplementation<T> {
 
   void forward(ThreadPool& pool, const ConvArgs<T>& args, const Images& images,
                const Memory& at) const {
-    T* const y = args.result + y_offset(images.first);
+    T* const y = args.result.plain() + y_offset(images.first);
     T* const result = joins() ? at.joined : y;
     for_blocks([&](Index channel, Index channels) {
-      gather(pool, args.x, images, channel, channels, at.columns);
+      gather(pool, args.x.plain(), images, channel, channels, at.columns);
       GemmOptions<T> options;
       options.beta = channel == 0 ? T{0} : T{1};
       if (channel + channels == s_.in_channels) {
         options.row_bias = args.bias;
         options.activation = activation_;
       }
-      gemm(pool, product(channels, images.count), args.w + channel * taps_, at.columns, result,
-           options, at.product, kernels_);
+      gemm<T>(pool, product(channels, images.count), args.w.plain() + channel * taps_, at.columns,
+              result, options, at.product, kernels_);
     });
     if (joins()) joined_.part(pool, result, s_.out_channels, images.count, y);
   }
@@ -186,9 +186,9 @@ class JoinedColumns final : public ConvImplementation<T> {
                      const Memory& at) const {
     const T* const dy = join(pool, args, images, at);
     for_blocks([&](Index channel, Index channels) {
-      gemm(pool, product(channels, images.count), args.w + channel * taps_, dy, at.columns, {},
-           at.product, kernels_);
-      scatter(pool, at.columns, images, channel, channels, args.bias, args.result);
+      gemm<T>(pool, product(channels, images.count), args.w.plain() + channel * taps_, dy,
+              at.columns, {}, at.product, kernels_);
+      scatter(pool, at.columns, images, channel, channels, args.bias, args.result.plain());
     });
   }
 
@@ -198,9 +198,9 @@ class JoinedColumns final : public ConvImplementation<T> {
     GemmOptions<T> options;
     options.beta = images.first == 0 ? T{0} : T{1};
     for_blocks([&](Index channel, Index channels) {
-      gather(pool, args.x, images, channel, channels, at.columns);
-      gemm(pool, product(channels, images.count), dy, at.columns, args.result + channel * taps_,
-           options, at.product, kernels_);
+      gather(pool, args.x.plain(), images, channel, channels, at.columns);
+      gemm<T>(pool, product(channels, images.count), dy, at.columns,
+              args.result.plain() + channel * taps_, options, at.product, kernels_);
     });
   }
 

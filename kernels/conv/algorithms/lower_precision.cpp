@@ -31,12 +31,12 @@ bool rounds_strided(const Kernels& kernels) {
 }  // namespace
 
 template <class T>
-bool stays_unrounded(const ConvDesc& desc, const Kernels& kernels) {
+bool keeps_float32(const ConvDesc& desc, const Kernels& kernels) {
   return rounds_factors<T>(kernels) && !rounds_groups(kernels) &&
          supports_grouped<T>(desc, kernels) && !supports_shifted_bf16<T>(desc, kernels);
 }
-template bool stays_unrounded<float>(const ConvDesc&, const Kernels&);
-template bool stays_unrounded<double>(const ConvDesc&, const Kernels&);
+template bool keeps_float32<float>(const ConvDesc&, const Kernels&);
+template bool keeps_float32<double>(const ConvDesc&, const Kernels&);
 
 // Gradients by the weights pair images.
 template <class T>

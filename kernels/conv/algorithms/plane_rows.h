@@ -22,12 +22,6 @@ struct PlaneRows {
   }
 };
 
-// Bytes of an element of an operand that is given as if it were of T.
-template <class T>
-constexpr std::int64_t element_bytes(bool rounded) {
-  return static_cast<std::int64_t>(rounded ? sizeof(std::uint16_t) : sizeof(T));
-}
-
 // The rows of `count` channels from `first` on, from planes and back.
 inline void join_rows(const PlaneRows& p, const void* planes, std::int64_t first,
                       std::int64_t count, void* rows) {

@@ -18,9 +18,9 @@ class PointwiseConv final : public ConvImplementation<T> {
   PointwiseConv(const ConvDesc& desc, const Kernels& kernels)
       : d_(desc),
         activation_(desc.activation),
-        x_rounded_(desc.x_rounded),
-        w_rounded_(desc.w_rounded),
-        y_rounded_(desc.y_rounded),
+        x_stored_(desc.x_stored),
+        w_stored_(desc.w_stored),
+        y_stored_(desc.y_stored),
         kernels_(kernels),
         batch_(desc.shape.batch),
         plane_(volume(desc.shape.out)),
@@ -53,7 +53,7 @@ class PointwiseConv final : public ConvImplementation<T> {
 
   ConvRounding rounding() const override {
     if (plane_ == 1 || d_.backward || source_bytes_ > 0) return {};
-    const bool rounds = GemmPrimitive<T>::takes_rounded(product(1), kernels_);
+    const bool rounds = GemmPrimitive<T>::takes_bf16(product(1), kernels_);
     return {rounds, rounds, GemmPrimitive<T>::rounds_result(product(1), kernels_)};
   }
 
@@ -62,8 +62,8 @@ class PointwiseConv final : public ConvImplementation<T> {
     options.activation = activation_;
     (plane_ == 1 ? options.col_bias : options.row_bias) = args.bias;
     if (plane_ == 1) {
-      return gemm(pool, rows_product(), d_.source(args), args.w, args.result, options, workspace,
-                  kernels_);
+      return gemm<T>(pool, rows_product(), d_.source(args), args.w, args.result, options, workspace,
+                     kernels_);
     }
     if (source_bytes_ > 0) return run_joined(pool, args, options, workspace);
     multiply(pool, 1, args.w, d_.source(args), args.result, options, workspace);
@@ -81,9 +81,9 @@ class PointwiseConv final : public ConvImplementation<T> {
             .trans_a = d_.backward,
             .ldb = row,
             .ldc = row,
-            .a_rounded = w_rounded_,
-            .b_rounded = x_rounded_,
-            .c_rounded = y_rounded_};
+            .a_stored = w_stored_,
+            .b_stored = x_stored_,
+            .c_stored = y_stored_};
   }
   // Number of products in one gemm() call.
   Index products() const { return joined_.images() == 1 ? batch_ : 1; }
@@ -98,12 +98,12 @@ class PointwiseConv final : public ConvImplementation<T> {
   }
 
   // `images` joined ones, or every image by itself.
-  void multiply(ThreadPool& pool, Index images, const T* w, const T* source, T* result,
-                const GemmOptions<T>& options, Workspace workspace) const {
+  void multiply(ThreadPool& pool, Index images, Elements<const T> w, Elements<const T> source,
+                Elements<T> result, const GemmOptions<T>& options, Workspace workspace) const {
     const Workspace rest{static_cast<std::byte*>(workspace.data) + edge_bytes_,
                          workspace.bytes - edge_bytes_};
     const GemmBatch batch{products(), 0, d_.source_image(), d_.result_image()};
-    gemm(pool, product(images), batch, w, source, result, options, rest, kernels_);
+    gemm<T>(pool, product(images), batch, w, source, result, options, rest, kernels_);
     if constexpr (sizeof(T) == sizeof(float)) {
       const Index row = joined_.row();
       const Index edge = edge_of(images * plane_);
@@ -112,9 +112,9 @@ class PointwiseConv final : public ConvImplementation<T> {
       auto* const rows = static_cast<float*>(workspace.data);
       for (Index i = 0; i < batch.count; ++i) {
         const Index first = images * plane_ - edge;
-        dots.transpose(source + i * batch.stride_b + first, row, rows);
-        dots.multiply(pool, w, rows, options.row_bias, activation_,
-                      result + i * batch.stride_c + first, row);
+        dots.transpose(source.plain() + i * batch.stride_b + first, row, rows);
+        dots.multiply(pool, w.plain(), rows, options.row_bias, activation_,
+                      result.plain() + i * batch.stride_c + first, row);
       }
     }
   }
@@ -128,15 +128,16 @@ class PointwiseConv final : public ConvImplementation<T> {
     T* const result = reinterpret_cast<T*>(memory + source_bytes_);
     for (Index image = 0; image < batch_; image += joined_.images()) {
       const Index count = joined_.images_from(image);
-      joined_.join(pool, d_.source(args) + image * d_.source_image(), d_.inner, count, source);
+      joined_.join(pool, d_.source(args).plain() + image * d_.source_image(), d_.inner, count,
+                   source);
       multiply(pool, count, args.w, source, result, options, rest);
-      joined_.part(pool, result, d_.outer, count, args.result + image * d_.result_image());
+      joined_.part(pool, result, d_.outer, count, args.result.plain() + image * d_.result_image());
     }
   }
 
   DirectedShape d_;
   Activation activation_;
-  bool x_rounded_, w_rounded_, y_rounded_;
+  Storage x_stored_, w_stored_, y_stored_;
   const Kernels& kernels_;
   Index batch_, plane_;
   JoinedImages joined_;

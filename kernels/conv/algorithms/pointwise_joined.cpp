@@ -27,9 +27,8 @@ class JoinedPointwiseConv final : public ConvAlgorithm<T> {
         d_(desc),
         kernels_(kernels),
         gemm_(*this->set_.gemm),
-        w_rounded_(desc.w_rounded),
-        x_rounded_(desc.x_rounded),
-        y_rounded_(desc.y_rounded),
+        w_stored_(desc.w_stored),
+        y_stored_(desc.y_stored),
         batch_(desc.shape.batch),
         plane_(volume(desc.shape.out)),
         joined_(batch_, plane_),
@@ -63,21 +62,21 @@ class JoinedPointwiseConv final : public ConvAlgorithm<T> {
     call.k = d_.inner;
     call.a_row = d_.backward ? 1 : d_.inner;
     call.a_col = d_.backward ? d_.outer : 1;
-    call.a_rounded = w_rounded_;
+    call.a = Elements<const T>(w_stored_);
     call.b_row = columns;
     call.b_col = 1;
     call.b_packed = true;
     call.ldc = columns;
-    call.c_rounded = y_rounded_;
+    call.c = Elements<T>(y_stored_);
     call.alpha = 1;
     call.activation = this->activation_;
     return call;
   }
 
-  void pack(ThreadPool& pool, Workspace workspace, const T* source, Index image, Index count,
-            T* panels) const {
-    const PlaneRows planes{count, d_.inner, plane_, element_bytes<T>(x_rounded_)};
-    const auto* const from = reinterpret_cast<const std::byte*>(source) +
+  void pack(ThreadPool& pool, Workspace workspace, Elements<const T> source, Index image,
+            Index count, T* panels) const {
+    const PlaneRows planes{count, d_.inner, plane_, element_bytes<T>(source.storage())};
+    const auto* const from = static_cast<const std::byte*>(source.memory()) +
                              static_cast<std::size_t>(image) * planes.offset(1, 0);
     const Index chunks = divide_up(d_.inner, packed_channels);
     const Index grain = grain_of(packed_channels * count * plane_, task_work);
@@ -85,26 +84,25 @@ class JoinedPointwiseConv final : public ConvAlgorithm<T> {
       const Index first = task * packed_channels;
       const Index some = std::min(packed_channels, d_.inner - first);
       join_rows(planes, from, first, some, slot);
-      pack_terms({.n = count * plane_, .k = some, .b_rounded = x_rounded_},
-                 reinterpret_cast<const T*>(slot), first, d_.inner, panels, kernels_);
+      pack_terms<T>({.n = count * plane_, .k = some}, {slot, source.storage()}, first, d_.inner,
+                    panels, kernels_);
     });
   }
 
   void multiply(ThreadPool& pool, Workspace workspace, const ConvArgs<T>& args, Index image,
                 Index count, const T* panels) const {
-    const PlaneRows planes{count, d_.outer, plane_, element_bytes<T>(y_rounded_)};
-    auto* const to = reinterpret_cast<std::byte*>(args.result) +
+    const PlaneRows planes{count, d_.outer, plane_, element_bytes<T>(y_stored_)};
+    auto* const to = static_cast<std::byte*>(args.result.memory()) +
                      static_cast<std::size_t>(image) * planes.offset(1, 0);
     const Index grain = grain_of(block_ * d_.inner * count * plane_, task_work);
     this->for_tasks(
         pool, workspace, divide_up(d_.outer, block_), grain, [&](Index task, std::byte* slot) {
           const Index first = task * block_;
           GemmCall<T> call = product(std::min(block_, d_.outer - first), count * plane_);
-          call.a = args.w;
-          call.a = a_element(call, first * call.a_row);
+          call.a = args.w + first * call.a_row;
           if (!d_.backward) pair_rows(call);
           call.b = panels;
-          call.c = reinterpret_cast<T*>(slot);
+          call.c = {slot, y_stored_};
           call.row_bias = args.bias ? args.bias + first : nullptr;
           gemm_.run(call, slot + rows_bytes_);
           part_rows(planes, slot, first, call.m, to);
@@ -114,7 +112,7 @@ class JoinedPointwiseConv final : public ConvAlgorithm<T> {
   DirectedShape d_;
   const Kernels& kernels_;
   const GemmKernels<T>& gemm_;
-  bool w_rounded_, x_rounded_, y_rounded_;
+  Storage w_stored_, y_stored_;
   Index batch_, plane_;
   JoinedImages joined_;
   Index block_;

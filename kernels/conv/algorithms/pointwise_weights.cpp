@@ -36,7 +36,7 @@ class PointwiseWeights final : public ConvImplementation<T> {
     const Workspace rest{memory + x_bytes_ + dy_bytes_, workspace.bytes - x_bytes_ - dy_bytes_};
     for (Index image = 0; image < shape_.batch; image += joined_.images()) {
       const Index count = joined_.images_from(image);
-      const T* x = args.x + image * shape_.in_channels * plane_;
+      const T* x = args.x.plain() + image * shape_.in_channels * plane_;
       const T* dy = args.dy + image * shape_.out_channels * plane_;
       if (x_bytes_ > 0) {
         T* const x_rows = reinterpret_cast<T*>(memory);
@@ -48,7 +48,7 @@ class PointwiseWeights final : public ConvImplementation<T> {
       }
       GemmOptions<T> options;
       options.beta = image == 0 ? T{0} : T{1};
-      gemm(pool, product(count), groups(), dy, x, args.result, options, rest, kernels_);
+      gemm<T>(pool, product(count), groups(), dy, x, args.result.plain(), options, rest, kernels_);
     }
   }
 

@@ -48,7 +48,7 @@ class ShiftedConv final : public ConvAlgorithm<float> {
     const Index grain = grain_of(tile * d_.inner * product_.taps, Index{1} << 14);
     pool.for_chunks(panels_, grain, [&](Index first, Index last) {
       conv_.weights(weights_of(shape_, d_), product_.taps, d_.backward, product_.blocks, first,
-                    last, args.w, weights);
+                    last, args.w.plain(), weights);
     });
     const Index tasks = divide_up(d_.out[1], task_rows_);
     for_tasks(pool, workspace, shape_.batch * tasks, 1, [&](Index task, std::byte* slot) {
@@ -64,8 +64,8 @@ class ShiftedConv final : public ConvAlgorithm<float> {
     auto* const sums = reinterpret_cast<float*>(slot + source_bytes_);
     const Index end = std::min(begin + task_rows_, d_.out[1]);
     conv_.pair_channels(windows_.planes, begin, end - begin + windows_.reach_h,
-                        d_.source(args) + image * d_.source_image(), pairs);
-    float* const result = args.result + image * d_.result_image();
+                        d_.source(args).plain() + image * d_.source_image(), pairs);
+    float* const result = args.result.plain() + image * d_.result_image();
     for (Index row = begin; row < end; row += rows_) {
       const Index rows = std::min(rows_, end - row);
       ShiftedProduct product = product_;

@@ -63,7 +63,8 @@ class ShiftedWeights final : public ConvAlgorithm<float> {
     const Index grain = grain_of(shape_.in_channels * sums_.taps, Index{1} << 13);
     pool.for_chunks(shape_.out_channels, grain, [&](Index first, Index last) {
       for (Index o = first; o < last; ++o) {
-        store(shared + o * sums_.ld, shard, args.result + o * shape_.in_channels * sums_.taps);
+        store(shared + o * sums_.ld, shard,
+              args.result.plain() + o * shape_.in_channels * sums_.taps);
       }
     });
   }
@@ -84,7 +85,7 @@ class ShiftedWeights final : public ConvAlgorithm<float> {
     conv_.pair_positions(band, rows,
                          args.dy + image * shape_.out_channels * plane + begin * shape_.out[2], dy);
     std::fill(dy + shape_.out_channels * dy_.ld, dy + rows_ * dy_.ld, 0.0F);
-    const float* const x = args.x + image * shape_.in_channels * volume(shape_.in);
+    const float* const x = args.x.plain() + image * shape_.in_channels * volume(shape_.in);
     for (Index b = 0; b < sums_.blocks; ++b) {
       conv_.transpose_positions(windows_.planes, b * tile, begin, rows + windows_.reach_h, pairs_,
                                 sums_.parity, x, source + b * sums_.block, scratch);

@@ -58,7 +58,7 @@ class StridedConv final : public ConvAlgorithm<T> {
       const Index grain = std::max<Index>(1, (Index{1} << 14) / panel_weights_);
       pool.for_chunks(count, grain, [&](Index first, Index last) {
         for (Index i = first; i < last; ++i) {
-          pack_panel(args.w, begin + i, weights + i * panel_weights_);
+          pack_panel(args.w.plain(), begin + i, weights + i * panel_weights_);
         }
       });
       const Index groups = divide_up(count, group_);
@@ -165,13 +165,13 @@ class StridedConv final : public ConvAlgorithm<T> {
     const Index max_rows = std::min(band_, down_.positions(0) - start);
     const PlaneCopy c{d_.in[1],     d_.in[2], start * down_.step + down_.low, down_.span(max_rows),
                       -across_.low, pitch_};
-    table_.copy(c, d_.inner, d_.source(args) + image * d_.source_image(), copy);
+    table_.copy(c, d_.inner, d_.source(args).plain() + image * d_.source_image(), copy);
     for (Index which = panels.first; which < panels.last; ++which) {
       const T* w = panels.weights + (which - panels.first) * panel_weights_;
       const Index channel = which * panel_;
       const Index lanes = std::min(panel_, d_.outer - channel);
       const T* const bias = args.bias ? args.bias + channel : nullptr;
-      T* const result = args.result + image * d_.result_image() + channel * volume(d_.out);
+      T* const result = args.result.plain() + image * d_.result_image() + channel * volume(d_.out);
       for (Index a = 0; a < down_.phases; ++a) {
         const Index rows = std::max<Index>(0, std::min(max_rows, down_.positions(a) - start));
         for (Index b = 0; b < across_.phases; ++b) {

@@ -54,7 +54,7 @@ class StridedConvWeights final : public ConvAlgorithm<T> {
       return this->for_tasks(pool, workspace, blocks_, 1, [&](Index block, std::byte* slot) {
         T* const sums = reinterpret_cast<T*>(slot + copy_bytes_ + dy_bytes_);
         run_shard(args, block, 0, sums, slot);
-        store_block(block, sums, args.result);
+        store_block(block, sums, args.result.plain());
       });
     }
     auto* const all = static_cast<std::byte*>(workspace.data);
@@ -74,7 +74,7 @@ class StridedConvWeights final : public ConvAlgorithm<T> {
         for (Index shard = 1; shard < shards_; ++shard) {
           this->set_.vector->add.vv(sums, sums, sums_of(block, shard), elements);
         }
-        store_block(block, sums, args.result);
+        store_block(block, sums, args.result.plain());
       }
     });
   }
@@ -103,8 +103,8 @@ class StridedConvWeights final : public ConvAlgorithm<T> {
       r.rows = std::min(band_, s.out[1] - row);
       const PlaneCopy c{s.in[1],      s.in[2], row * down_.step + down_.low, down_.span(r.rows),
                         -across_.low, pitch_};
-      table_.copy(c, inner_channels(block), args.x + (image * s.in_channels + inner) * volume(s.in),
-                  copy);
+      table_.copy(c, inner_channels(block),
+                  args.x.plain() + (image * s.in_channels + inner) * volume(s.in), copy);
       transpose_dy(args.dy + (image * s.out_channels + outer) * volume(s.out) + row * s.out[2],
                    r.rows * s.out[2], s.out_channels - outer, dy_copy);
       add_taps(r, copy, c.rows, dy_copy, inner_channels(block) * taps_, unit == shard * shard_,

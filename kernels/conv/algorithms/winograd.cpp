@@ -74,7 +74,7 @@ class WinogradConv final : public ConvAlgorithm<T> {
     TileWeights weights = weights_of(this->shape_, d_);
     weights.outer = chunk.channels;
     weights.component = chunk.component;
-    const T* const w = args.w + chunk.channel * weights.outer_stride;
+    const T* const w = args.w.plain() + chunk.channel * weights.outer_stride;
     const Index grain = grain_of(d_.inner * panel_, Index{1} << 13);
     pool.for_chunks(chunk.panels, grain, [&](Index first, Index last) {
       transforms_.weights(weights, first, last, panel_, d_.backward, w, u);
@@ -93,7 +93,7 @@ class WinogradConv final : public ConvAlgorithm<T> {
     tiling_.for_runs(block, [&](Index image, TileRows run) {
       set_planes(run, d_.in, d_.inner, channels_.ld, source_step);
       transforms_.input(run, tiling_.pad_h, tiling_.pad_w,
-                        d_.source(args) + image * d_.source_image(), v, scratch);
+                        d_.source(args).plain() + image * d_.source_image(), v, scratch);
     });
     for (Index i = 0; i < tiling_.form.terms(); ++i) {
       const WinogradTerm& term = tiling_.form.term(i);
@@ -106,7 +106,7 @@ class WinogradConv final : public ConvAlgorithm<T> {
       this->set_.gemm->run(call, scratch);
     }
     const T* const bias = args.bias ? args.bias + chunk.channel : nullptr;
-    T* const result = args.result + chunk.channel * volume(d_.out);
+    T* const result = args.result.plain() + chunk.channel * volume(d_.out);
     tiling_.for_runs(block, [&](Index image, TileRows run) {
       set_planes(run, d_.out, chunk.channels, call.ldc, result_step);
       transforms_.output(run, m, bias, this->activation_, result + image * d_.result_image(),

@@ -147,10 +147,10 @@ std::int64_t whole_lanes(const KernelSet<T>& set, std::int64_t channels) {
 template <class T>
 struct InnerChannels {
   InnerChannels(const KernelSet<T>& set, std::int64_t inner)
-      : rounded(set.winograd->channels > 1),
+      : paired(set.winograd->channels > 1),
         ld(round_up(inner, set.depthwise_channels->lanes) / set.winograd->channels),
         rows(divide_up(inner, set.winograd->channels)) {}
-  bool rounded;
+  bool paired;  // as bfloat16
   std::int64_t ld, rows;
 };
 
@@ -160,7 +160,7 @@ GemmCall<T> component_product(std::int64_t tiles, std::int64_t outer, std::int64
                               const InnerChannels<T>& channels, std::int64_t panel,
                               std::int64_t ldc) {
   GemmCall<T> call{};
-  call.a_paired = channels.rounded;
+  call.a_paired = channels.paired;
   call.m = tiles;
   call.n = outer;
   call.k = inner;

@@ -40,7 +40,7 @@ class WinogradPanelsConv final : public ConvAlgorithm<T> {
 
   void run(ThreadPool& pool, const ConvArgs<T>& args, Workspace workspace) const override {
     T* const v = this->shared_of(workspace);
-    const T* const source = d_.source(args);
+    const T* const source = d_.source(args).plain();
     this->for_tasks(pool, workspace, this->shape_.batch, 1, [&](Index task, std::byte* slot) {
       tiling_.for_runs(0, [&](Index image, TileRows run) {
         if (image != task) return;
@@ -83,8 +83,8 @@ class WinogradPanelsConv final : public ConvAlgorithm<T> {
     std::byte* const scratch = slot + weight_bytes_ + result_bytes_;
     const Index channel = panel * panel_;
     const TileWeights weights = weights_of_panel(panel);
-    transforms_.weights(weights, 0, 1, panel_, d_.backward, args.w + channel * weights.outer_stride,
-                        u);
+    transforms_.weights(weights, 0, 1, panel_, d_.backward,
+                        args.w.plain() + channel * weights.outer_stride, u);
     auto call = product_;
     call.n = whole_lanes(this->set_, weights.outer);
     for (Index i = 0; i < tiling_.form.terms(); ++i) {
@@ -95,11 +95,11 @@ class WinogradPanelsConv final : public ConvAlgorithm<T> {
       call.b = u + term.weight * weight_step_;
       call.c = m + term.result * result_step_ + range.first * call.ldc;
       call.beta = term.starts_result ? T{0} : T{1};
-      call.next = part_of_panel(args.w, next, i);
+      call.next = part_of_panel(args.w.plain(), next, i);
       this->set_.gemm->run(call, scratch);
     }
     const T* const bias = args.bias ? args.bias + channel : nullptr;
-    T* const result = args.result + channel * volume(d_.out);
+    T* const result = args.result.plain() + channel * volume(d_.out);
     tiling_.for_runs(0, [&](Index image, TileRows run) {
       set_planes(run, d_.out, weights.outer, panel_, result_step_);
       transforms_.output(run, m, bias, this->activation_, result + image * d_.result_image(),

@@ -177,7 +177,7 @@ class WinogradConvWeights final : public ConvAlgorithm<T> {
       const Index run = part.first + task % runs;
       T* const shared = this->shared_of(workspace);
       if (which < inner) {
-        transform_x(args.x, part, which, run, shared, slot);
+        transform_x(args.x.plain(), part, which, run, shared, slot);
       } else {
         transform_dy(args.dy, part, which - inner, run, shared + x_bytes_ / sizeof(T), slot);
       }
@@ -244,7 +244,7 @@ class WinogradConvWeights final : public ConvAlgorithm<T> {
       sums = dy + dy_bytes_ / sizeof(T) + (i * outer_.group + o) * form_.weights() * sums_step_;
     }
     auto call = product(outer_channels, round_up(inner_channels, lanes_), elements);
-    T* const dw = args.result + (outer * s.in_channels + inner) * 9;
+    T* const dw = args.result.plain() + (outer * s.in_channels + inner) * 9;
     const bool last = part.last == runs_.count;
     for (Index t = 0; t < form_.terms(); ++t) {
       if (last) {  // dw comes from memory

@@ -7,6 +7,7 @@
 #include "kernels/common/infer_checks.h"
 #include "kernels/common/integer_parameters.h"
 #include "kernels/common/op.h"
+#include "kernels/common/stored_input.h"
 #include "kernels/common/window/window_nodes.h"
 #include "kernels/conv/operators/conv_shape.h"
 #include "kernels/conv/primitives/conv_primitive.h"
@@ -36,19 +37,18 @@ math::ConvRounding rounding_of(const BindContext& context, const math::ConvDesc&
 template <class C>
 Kernel bind_as(BindContext& context, math::ConvDesc desc, Operand result) {
   Scratch scratch;
-  const bool is_stored_rounded = context.dtype(0) == DType::bfloat16 ||
-                                 context.dtype(1) == DType::bfloat16 ||
-                                 context.output_dtype(0) == DType::bfloat16;
-  const auto rounding = is_stored_rounded ? rounding_of<C>(context, desc) : math::ConvRounding();
+  const bool has_bf16 = context.dtype(0) == DType::bfloat16 ||
+                        context.dtype(1) == DType::bfloat16 ||
+                        context.output_dtype(0) == DType::bfloat16;
+  const auto rounding = has_bf16 ? rounding_of<C>(context, desc) : math::ConvRounding();
   const StoredIn<C> first(context, scratch, 0, rounding.reads_x);
   const StoredIn<C> second(context, scratch, 1, rounding.rounds_factors);
   std::optional<ComputeIn<C>> bias;
   if (result == Operand::y) bias.emplace(context, scratch, 2);
-  const RoundableOut<C> out(context, scratch, 0, context.output_shape(0)->size(),
-                            rounding.writes_y);
-  desc.x_rounded = rounding.reads_x && is_rounded<C>(context, 0);
-  desc.w_rounded = rounding.rounds_factors && is_rounded<C>(context, 1);
-  desc.y_rounded = out.is_rounded();
+  const StoredOut<C> out(context, scratch, 0, context.output_shape(0)->size(), rounding.writes_y);
+  desc.x_stored = first.storage();
+  desc.w_stored = second.storage();
+  desc.y_stored = out.storage();
   const auto primitive =
       math::ConvPrimitive<C>::make(desc, context.threads(), product_kernels(context));
   context.set_implementation(primitive.name(), primitive.isa());
@@ -60,17 +60,24 @@ Kernel bind_as(BindContext& context, math::ConvDesc desc, Operand result) {
   const math::ConvDirection direction = desc.direction;
   return [=](KernelContext& call) {
     math::ConvArgs<C> args;
-    const C* a = first(call);
-    const C* b = second(call);
-    if (direction == math::ConvDirection::backward_weights) {
-      args.x = swapped ? b : a;
-      args.dy = swapped ? a : b;
-    } else {
-      (direction == math::ConvDirection::forward ? args.x : args.dy) = a;
-      args.w = b;
+    const math::Elements<const C> a = first(call);
+    const math::Elements<const C> b = second(call);
+    switch (direction) {
+      case math::ConvDirection::forward:
+        args.x = a;
+        args.w = b;
+        break;
+      case math::ConvDirection::backward_data:
+        args.dy = a.plain();
+        args.w = b;
+        break;
+      case math::ConvDirection::backward_weights:
+        args.x = swapped ? b : a;
+        args.dy = (swapped ? a : b).plain();
+        break;
     }
     args.bias = bias ? (*bias)(call) : nullptr;
-    args.result = product_memory(out, call);
+    args.result = out(call);
     primitive.run(call.pool(), args, {Scratch::at<std::byte>(call, work), bytes});
     out.store(call);
   };

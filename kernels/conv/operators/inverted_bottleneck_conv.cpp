@@ -70,16 +70,14 @@ Kernel bind_as(BindContext& context) {
   math::InvertedBottleneckDesc desc = descriptor(context);
   const auto full = primitive_of<C>(context);
   const bool expands = full.rounds_expansion(), projects = full.rounds_projection();
-  desc.inner.x_rounded = full.reads_x() && is_rounded<C>(context, x_in);
-  desc.inner.pointwise_rounded = expands && is_rounded<C>(context, pointwise_in);
-  desc.projection_rounded = projects && is_rounded<C>(context, projection_in);
   Scratch scratch;
   const PointwiseDepthwiseInputs<C> inputs(context, scratch, full.reads_x(), expands);
   const StoredIn<C> projection(context, scratch, projection_in, projects);
   const ComputeIn<C> projection_bias(context, scratch, projection_bias_in);
-  const RoundableOut<C> y(context, scratch, 0, context.output_shape(0)->size(),
-                          full.rounds_result());
-  desc.y_rounded = y.is_rounded();
+  const StoredOut<C> y(context, scratch, 0, context.output_shape(0)->size(), full.rounds_result());
+  inputs.set_stored(desc.inner);
+  desc.projection_stored = projection.storage();
+  desc.y_stored = y.storage();
   const math::InvertedBottleneck<C> primitive(desc, context.threads(), product_kernels(context));
   context.set_implementation(primitive.name(), primitive.isa());
   const std::size_t bytes = primitive.workspace();
@@ -90,7 +88,7 @@ Kernel bind_as(BindContext& context) {
                   {.inner = inputs(call),
                    .projection = projection(call),
                    .projection_bias = projection_bias(call),
-                   .y = product_memory(y, call)},
+                   .y = y(call)},
                   {Scratch::at<std::byte>(call, work), bytes});
     y.store(call);
   };

@@ -32,7 +32,7 @@ Kernel bind_as(BindContext& context) {
   math::NormalizedDepthwiseConvDesc desc;
   desc.shape = conv_shape(context, in, context.shape(5), *context.output_shape(0));
   desc.norm = normalization_desc(context);
-  desc.norm.rounded = is_rounded<C>(context, 0);
+  desc.norm.x_stored = storage_of<C>(context, 0);
   const math::NormalizedDepthwiseConv<C> primitive(desc, context.threads());
   context.set_implementation(primitive.name(), primitive.isa());
   Scratch scratch;
@@ -46,7 +46,7 @@ Kernel bind_as(BindContext& context) {
   const bool copies = context.has_output(7);
   return [=](KernelContext& call) {
     math::NormalizedDepthwiseConvArgs<C> args;
-    if (copies) args.rounded_x = call.out<std::uint16_t>(7);
+    if (copies) args.bf16_x = call.out<std::uint16_t>(7);
     args.y_mean = y_mean.data(call);
     args.y_variance = y_variance.data(call);
     operands.run(call, args, [&](const auto& all) {

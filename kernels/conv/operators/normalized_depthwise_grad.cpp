@@ -43,7 +43,7 @@ math::NormalizedDepthwiseDesc desc_of(const BindContext& context) {
           .floor = norm.low,
           .low = above_low ? double{std::numeric_limits<C>::denorm_min()} : norm.low,
           .high = norm.high,
-          .rounded = is_rounded<C>(context, 2),
+          .x_stored = storage_of<C>(context, 2),
           .activation = norm.activation,
           .alpha = norm.alpha};
 }

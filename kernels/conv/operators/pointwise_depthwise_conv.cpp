@@ -49,12 +49,11 @@ template <class C>
 Kernel bind_as(BindContext& context) {
   math::PointwiseDepthwiseDesc desc = descriptor(context);
   const bool rounds = rounds_factors<C>(context);
-  desc.x_rounded = rounds && is_rounded<C>(context, x_in);
-  desc.pointwise_rounded = rounds && is_rounded<C>(context, pointwise_in);
   Scratch scratch;
   const PointwiseDepthwiseInputs<C> inputs(context, scratch, rounds, rounds);
-  const RoundableOut<C> y(context, scratch, 0, context.output_shape(0)->size());
-  desc.y_rounded = y.is_rounded();
+  const StoredOut<C> y(context, scratch, 0, context.output_shape(0)->size());
+  inputs.set_stored(desc);
+  desc.y_stored = y.storage();
   const math::PointwiseDepthwise<C> primitive(desc, context.threads(), product_kernels(context));
   context.set_implementation(primitive.name(), primitive.isa());
   const std::size_t bytes = primitive.workspace();
@@ -62,7 +61,7 @@ Kernel bind_as(BindContext& context) {
   scratch.request(context);
   return [=](KernelContext& call) {
     math::PointwiseDepthwiseArgs<C> args = inputs(call);
-    args.y = product_memory(y, call);
+    args.y = y(call);
     primitive.run(call.pool(), args, {Scratch::at<std::byte>(call, work), bytes});
     y.store(call);
   };

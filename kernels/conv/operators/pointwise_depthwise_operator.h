@@ -23,8 +23,8 @@ enum PointwiseDepthwiseInput : std::size_t {
 // The dims of the depthwise results, where those of the inputs are known.
 std::optional<graph::Dims> pointwise_depthwise_dims(graph::InferContext& context);
 
-// `y`: the shape of the depthwise results. What is rounded is not set. Without pointwise weights
-// in_channels is 0.
+// `y`: the shape of the depthwise results. How operands are stored is not set. Without pointwise
+// weights in_channels is 0.
 math::PointwiseDepthwiseDesc pointwise_depthwise_desc(const graph::BindContext& context,
                                                       const Shape& y);
 
@@ -41,6 +41,10 @@ class PointwiseDepthwiseInputs {
         depthwise_(context, scratch, depthwise_in),
         bias_(context, scratch, bias_in) {}
 
+  void set_stored(math::PointwiseDepthwiseDesc& desc) const {
+    desc.x_stored = x_.storage();
+    desc.pointwise_stored = pointwise_.storage();
+  }
   math::PointwiseDepthwiseArgs<C> operator()(graph::KernelContext& call) const {
     return {.x = x_(call),
             .pointwise = pointwise_(call),

@@ -76,6 +76,9 @@ template <class T>
 ConvPrimitive<T>::ConvPrimitive(const ConvEntry<T>& entry, const ConvDesc& desc, int threads,
                                 const Kernels& kernels)
     : name_(entry.name),
+      x_stored_(desc.x_stored),
+      w_stored_(desc.w_stored),
+      y_stored_(desc.y_stored),
       implementation_(entry.make(desc, kernels)),
       isa_(product_isa(kernels, implementation_->splits())),
       workspace_(implementation_->workspace(threads)) {
@@ -88,7 +91,7 @@ template <class T>
 ConvPrimitive<T> ConvPrimitive<T>::make(const ConvDesc& given, int threads,
                                         const Kernels& kernels) {
   const ConvDesc desc = along_rows(given);
-  if (!stays_unrounded<T>(desc, kernels)) {
+  if (!keeps_float32<T>(desc, kernels)) {
     for (const ConvEntry<T>& lower : lower_conv_implementations<T>()) {
       if (lower.supports(desc, kernels)) return {lower, desc, threads, kernels};
     }

@@ -48,27 +48,27 @@
 
 #include "core/parallel.h"
 #include "kernels/common/implementation_list.h"
+#include "kernels/common/stored_elements.h"
 #include "kernels/common/workspace.h"
 #include "kernels/conv/conv_desc.h"
 
 namespace ondine::math {
 
-// Where a forward convolution takes bfloat16 (ConvDesc::x_rounded, w_rounded, y_rounded).
+// Where a forward convolution takes bfloat16 (ConvDesc::x_stored, w_stored, y_stored).
 struct ConvRounding {
   bool rounds_factors = false;  // it rounds float32 x and w before it multiplies, and reads both
   bool reads_x = false;
   bool writes_y = false;
 };
 
-// The operands of one call. Those that hold bfloat16 are given as if they were of T. A direction
-// reads two of x, w and dy and overwrites `result`.
+// The operands of one call. A direction reads two of x, w and dy and overwrites `result`.
 template <class T>
 struct ConvArgs {
-  const T* x = nullptr;     // forward, backward_weights
-  const T* w = nullptr;     // forward, backward_data
-  const T* dy = nullptr;    // both gradients
-  const T* bias = nullptr;  // of the channels of the result; null: none. Not of backward_weights
-  T* result = nullptr;      // y, dx or dw
+  Elements<const T> x = {};  // forward, backward_weights
+  Elements<const T> w = {};  // forward, backward_data
+  const T* dy = nullptr;     // both gradients
+  const T* bias = nullptr;   // of the channels of the result; null: none. Not of backward_weights
+  Elements<T> result = {};   // y, dx or dw
 };
 
 // Computation of one implementation for one descriptor. Immutable once made.
@@ -109,10 +109,14 @@ class ConvPrimitive {
 
   std::size_t workspace() const noexcept { return workspace_; }  // bytes
   // With a workspace for fewer threads than the pool has, but enough for one, it runs on one.
+  // Error(internal) for operands that are stored in another way than the descriptor says.
   void run(ThreadPool& pool, const ConvArgs<T>& args, Workspace workspace) const {
+    require_stored(args.x, x_stored_);
+    require_stored(args.w, w_stored_);
+    require_stored(args.result, y_stored_);
     implementation_->run(pool, args, workspace);
   }
-  // Does not depend on whether the operands of the descriptor are rounded.
+  // Does not depend on how the operands of the descriptor are stored.
   ConvRounding rounding() const { return implementation_->rounding(); }
   std::string_view name() const noexcept { return name_; }
   std::string_view isa() const noexcept { return isa_; }
@@ -122,6 +126,7 @@ class ConvPrimitive {
                 const Kernels& kernels);
 
   std::string_view name_;
+  Storage x_stored_, w_stored_, y_stored_;
   std::shared_ptr<const ConvImplementation<T>> implementation_;
   std::string_view isa_;
   std::size_t workspace_ = 0;

@@ -2,6 +2,7 @@
 
 #include <numeric>
 
+#include "kernels/common/stored_elements.h"
 #include "kernels/conv/algorithms/depthwise.h"
 #include "kernels/conv/algorithms/plane_rows.h"
 #include "kernels/matmul/gemm_call.h"
@@ -111,12 +112,12 @@ GemmCall<T> InvertedBottleneck<T>::projection(Index columns) const {
   call.k = desc_.inner.shape.groups;
   call.a_row = call.k;
   call.a_col = 1;
-  call.a_rounded = desc_.projection_rounded;
+  call.a = Elements<const T>(desc_.projection_stored);
   call.b_row = columns;
   call.b_col = 1;
   call.b_packed = true;
   call.ldc = images_ > 1 ? columns : volume(desc_.inner.shape.out);
-  call.c_rounded = desc_.y_rounded;
+  call.c = Elements<T>(desc_.y_stored);
   call.alpha = 1;
   call.activation = desc_.activation;
   return call;
@@ -130,6 +131,10 @@ Index InvertedBottleneck<T>::columns_of(const Tile& tile) const {
 template <class T>
 void InvertedBottleneck<T>::run(ThreadPool& pool, const InvertedBottleneckArgs<T>& args,
                                 Workspace workspace) const {
+  require_stored(args.inner.x, desc_.inner.x_stored);
+  require_stored(args.inner.pointwise, desc_.inner.pointwise_stored);
+  require_stored(args.projection, desc_.projection_stored);
+  require_stored(args.y, desc_.y_stored);
   const Index batch = desc_.inner.shape.batch;
   for (Index image = 0; image < batch; image += images_) {
     for (std::size_t band = 0; band < bands_.bands().size(); ++band) {
@@ -144,7 +149,7 @@ void InvertedBottleneck<T>::run_tile(ThreadPool& pool, const InvertedBottleneckA
   const ConvShape& s = desc_.inner.shape;
   auto* const memory = static_cast<std::byte*>(workspace.data);
   const auto at = [&](std::size_t bytes) { return reinterpret_cast<T*>(memory + bytes); };
-  const Shared shared{at(0), at(kept_at_), at(panels_at_), at(y_at_)};
+  const Shared shared{at(0), at(kept_at_), at(panels_at_), {memory + y_at_, desc_.y_stored}};
   const Workspace slots{memory + slots_at_, workspace.bytes - slots_at_};
   GemmCall<T> rows{};
   if (expands()) rows = pack_x(pool, args, tile, shared, slots);
@@ -172,7 +177,6 @@ GemmCall<T> InvertedBottleneck<T>::pack_x(ThreadPool& pool, const InvertedBottle
   packed.n *= tile.images;
   packed.b = shared.x;
   packed.b_packed = true;
-  packed.b_rounded = false;
   if (source.n == 0) return packed;
   if (tile.images == 1 && !splits_rows_) {
     kernel_set<T>(bands_.kernels()).gemm->pack_b(source, shared.x);
@@ -186,9 +190,9 @@ GemmCall<T> InvertedBottleneck<T>::pack_x(ThreadPool& pool, const InvertedBottle
                     for (Index k = first * packed_channels; k < end; k += packed_channels) {
                       const Index some = std::min(packed_channels, end - k);
                       gather_rows(source, tile, k, some, slot + rows_at_);
-                      pack_terms({.n = packed.n, .k = some, .b_rounded = source.b_rounded},
-                                 reinterpret_cast<const T*>(slot + rows_at_), k, source.k, shared.x,
-                                 bands_.kernels());
+                      pack_terms<T>({.n = packed.n, .k = some},
+                                    {slot + rows_at_, source.b.storage()}, k, source.k, shared.x,
+                                    bands_.kernels());
                     }
                   });
   return packed;
@@ -197,8 +201,8 @@ GemmCall<T> InvertedBottleneck<T>::pack_x(ThreadPool& pool, const InvertedBottle
 template <class T>
 void InvertedBottleneck<T>::gather_rows(const GemmCall<T>& source, const Tile& tile, Index first,
                                         Index channels, std::byte* to) const {
-  const Index element = element_bytes<T>(source.b_rounded);
-  const auto* const from = reinterpret_cast<const std::byte*>(source.b);
+  const Index element = element_bytes<T>(source.b.storage());
+  const auto* const from = static_cast<const std::byte*>(source.b.memory());
   if (!splits_rows_) {
     return join_rows({tile.images, source.k, source.b_row, element}, from, first, channels, to);
   }
@@ -242,15 +246,14 @@ const T* InvertedBottleneck<T>::rows_of_x(const InvertedBottleneckArgs<T>& args,
   const ConvShape& s = desc_.inner.shape;
   const Band& band = bands_.bands()[tile.band];
   const Index plane = (tile.image + image) * s.groups + channel;
-  const Index at = plane * volume(s.in) + band.begin * s.in[2];
+  const Elements<const T> x = args.inner.x + (plane * volume(s.in) + band.begin * s.in[2]);
   if constexpr (sizeof(T) == sizeof(float)) {
-    if (desc_.inner.x_rounded) {
-      const auto* const x = reinterpret_cast<const std::uint16_t*>(args.inner.x) + at;
-      kernels_->convert->bfloat16_to_float(wide, x, (band.end - band.begin) * s.in[2]);
+    if (x.is_bf16()) {
+      kernels_->convert->bfloat16_to_float(wide, x.bf16(), (band.end - band.begin) * s.in[2]);
       return wide;
     }
   }
-  return args.inner.x + at;
+  return x.plain();
 }
 
 template <class T>
@@ -287,13 +290,13 @@ void InvertedBottleneck<T>::project(ThreadPool& pool, const InvertedBottleneckAr
   const Index columns = columns_of(tile);
   const GemmKernels<T>& gemm = this->gemm();
   GemmCall<T> whole = projection(columns);
-  pair_rows(whole);
   whole.a = args.projection;
+  pair_rows(whole);
   whole.row_bias = args.projection_bias;
   whole.c = images_ > 1 ? shared.y : args.y;
   if (images_ == 1) {
     const Index row = bands_.bands()[tile.band].first_result;
-    whole.c = c_element(whole, tile.image * whole.m * whole.ldc + row * s.out[2]);
+    whole.c += tile.image * whole.m * whole.ldc + row * s.out[2];
   }
   const Index panels = divide_up(columns, gemm.nr);
   const Index panel = gemm.nr * divide_up(whole.k, gemm.terms_in_packed);
@@ -304,13 +307,13 @@ void InvertedBottleneck<T>::project(ThreadPool& pool, const InvertedBottleneckAr
                     const Index j = first * gemm.nr;
                     call.n = std::min(columns, last * gemm.nr) - j;
                     call.b = shared.panels + first * panel;
-                    call.c = c_element(whole, j);
+                    call.c += j;
                     gemm.run(call, slot + scratch_at_);
                   });
   if (images_ == 1) return;
-  const PlaneRows planes{tile.images, whole.m, volume(s.out), element_bytes<T>(desc_.y_rounded)};
-  auto* const to = reinterpret_cast<std::byte*>(args.y) + planes.offset(tile.image, 0);
-  const auto* const from = reinterpret_cast<const std::byte*>(shared.y);
+  const PlaneRows planes{tile.images, whole.m, volume(s.out), element_bytes<T>(desc_.y_stored)};
+  auto* const to = static_cast<std::byte*>(args.y.memory()) + planes.offset(tile.image, 0);
+  const auto* const from = static_cast<const std::byte*>(shared.y.memory());
   pool.for_chunks(whole.m, grain_of(columns, depthwise_work), [&](Index first, Index last) {
     part_rows(planes, from + planes.bytes(first * planes.row), first, last - first, to);
   });

@@ -11,26 +11,26 @@
 namespace ondine::math {
 
 struct InvertedBottleneckDesc {
-  // Up to the depthwise results; not y_rounded. in_channels 0: no first convolution, x has the
+  // Up to the depthwise results; not y_stored. in_channels 0: no first convolution, x has the
   // channels of the depthwise one.
   PointwiseDepthwiseDesc inner;
   std::int64_t out_channels = 1;
   Activation activation = Activation::none;  // of y
-  // They hold bfloat16: the weights where the last product rounds them anyway, y where it can.
-  bool projection_rounded = false;
-  bool y_rounded = false;
+  // How they are stored: in bfloat16 the weights where the last product rounds them anyway, y where
+  // it can.
+  Storage projection_stored = Storage::plain;
+  Storage y_stored = Storage::plain;
 };
 
 template <class T>
 struct InvertedBottleneckArgs {
   PointwiseDepthwiseArgs<T> inner;     // not y
-  const T* projection = nullptr;       // weights [out_channels, channels]
+  Elements<const T> projection = {};   // weights [out_channels, channels]
   const T* projection_bias = nullptr;  // of each output channel; null: none
-  T* y = nullptr;                      // [batch, out_channels, height, width]; not x
+  Elements<T> y = {};                  // [batch, out_channels, height, width]; not x
 };
 
-// Operands that hold bfloat16 are given as if they were of T. Const and safe to run from several
-// threads, each with a workspace of its own.
+// Const and safe to run from several threads, each with a workspace of its own.
 template <class T>
 class InvertedBottleneck {
  public:
@@ -38,14 +38,15 @@ class InvertedBottleneck {
   InvertedBottleneck(const InvertedBottleneckDesc& desc, int threads,
                      const Kernels& kernels = math::kernels());
 
-  // Whether the products round their factors, which does not depend on whether they are rounded.
+  // Whether the products round their factors, which does not depend on how they are stored.
   bool rounds_expansion() const noexcept;
   bool rounds_projection() const noexcept;
-  // Whether x may be rounded, and whether y may be.
+  // Whether x may be bfloat16, and whether y may be.
   bool reads_x() const noexcept;
   bool rounds_result() const;
 
   std::size_t workspace() const noexcept { return workspace_; }  // bytes
+  // Error(internal) for operands that are stored in another way than the descriptor says.
   void run(ThreadPool& pool, const InvertedBottleneckArgs<T>& args, Workspace workspace) const;
   std::string_view name() const noexcept { return bands_.name(); }  // of the depthwise convolution
   std::string_view isa() const noexcept { return isa_name(*kernels_); }
@@ -60,10 +61,10 @@ class InvertedBottleneck {
   };
   // Parts of the workspace that all tasks share.
   struct Shared {
-    T* x;       // packed rows
-    T* kept;    // rows between of all channels that the next band has too
-    T* panels;  // packed depthwise results
-    T* y;       // of several images, a row for each channel
+    T* x;           // packed rows
+    T* kept;        // rows between of all channels that the next band has too
+    T* panels;      // packed depthwise results
+    Elements<T> y;  // of several images, a row for each channel
   };
 
   void plan_memory(int threads);

@@ -30,7 +30,7 @@ struct NormalizedDepthwiseDesc {
   double floor = 0;
   double low = 0;
   double high = 0;
-  bool rounded = false;  // x is bfloat16, given as if it were of T, which is float
+  Storage x_stored = Storage::plain;
   Activation activation = Activation::bounds;
   double alpha = 1;
 };
@@ -40,7 +40,7 @@ template <class T>
 struct NormalizedDepthwiseArgs {
   const T* dy = nullptr;
   const T* w = nullptr;
-  const T* x = nullptr;
+  Elements<const T> x = {};
   const T* scale = nullptr;
   const T* bias = nullptr;
   const T* mean = nullptr;

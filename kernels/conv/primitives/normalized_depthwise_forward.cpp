@@ -61,7 +61,7 @@ void NormalizedDepthwiseConv<T>::run(ThreadPool& pool, const NormalizedDepthwise
                     for (Index block = first; block < last; ++block) {
                       const Index c = block * channels_;
                       const Index channels = std::min(channels_, s.groups - c);
-                      visit_elements<T>(desc_.norm.rounded,
+                      visit_elements<T>(desc_.norm.x_stored,
                                         [&]<class X>() { run_block<X>(args, c, channels, slot); });
                     }
                   });
@@ -90,7 +90,7 @@ void NormalizedDepthwiseConv<T>::run_block(const NormalizedDepthwiseConvArgs<T>&
       for (Index i = 0; i < channels; ++i) {
         const Index at = (n * s.groups + first + i) * in_;
         rows.normalize(row[i], z + ((n - begin) * channels + i) * in_, x + at, nullptr,
-                       args.rounded_x ? args.rounded_x + at : nullptr, in_);
+                       args.bf16_x ? args.bf16_x + at : nullptr, in_);
       }
     }
     conv_->run_block(

@@ -24,13 +24,13 @@ struct NormalizedDepthwiseConvDesc {
 
 template <class T>
 struct NormalizedDepthwiseConvArgs {
-  const T* x = nullptr;
+  Elements<const T> x = {};
   const T* scale = nullptr;
   const T* bias = nullptr;
   const T* w = nullptr;
-  T* y = nullptr;                      // not x
-  std::uint16_t* rounded_x = nullptr;  // optional: x as bfloat16; not of double
-  T* batch_mean = nullptr;             // of x
+  T* y = nullptr;                   // not x
+  std::uint16_t* bf16_x = nullptr;  // optional: x as bfloat16; not of double
+  T* batch_mean = nullptr;          // of x
   T* batch_variance = nullptr;
   T* y_mean = nullptr;  // optional, both or neither: of y, as a normalization of y computes them
   T* y_variance = nullptr;

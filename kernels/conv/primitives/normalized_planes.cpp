@@ -61,7 +61,7 @@ class NormalizedPlanes final : public NormalizedDepthwiseImplementation<T> {
                       for (Index block = first; block < last; ++block) {
                         const Index c = block * channels_;
                         const Block of{c, std::min(channels_, s.groups - c), slot};
-                        visit_elements<T>(desc_.rounded,
+                        visit_elements<T>(desc_.x_stored,
                                           [&]<class X>() { run_block<X>(args, of); });
                       }
                     });

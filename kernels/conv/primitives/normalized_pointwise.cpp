@@ -31,15 +31,16 @@ void normalize_block(const NormalizedPointwiseDesc& desc, const Kernels& kernels
                      const T* mean, const T* variance, const Block& block, T* z, Index ld) {
   constexpr Index size = sizeof(T);
   const NormalizedRows<T, T> rows(desc.norm, kernels);
+  const T* const x = elements_of<T>(args.x);
   for (Index i = 0; i < block.channels; ++i) {
     const Index c = block.channel + i;
     const auto row = rows.row(mean[c], variance[c], args.scale[c], args.bias[c]);
     const Index at = (block.image * desc.in_channels + c) * desc.positions + block.first;
     // Streams of the hardware end with a row.
     if (i + 1 < block.channels) {
-      rows.ask_for(args.x + at + desc.positions, std::min(block.count * size, asked_bytes));
+      rows.ask_for(x + at + desc.positions, std::min(block.count * size, asked_bytes));
     }
-    rows.normalize(row, z + i * ld, args.x + at, nullptr, nullptr, block.count);
+    rows.normalize(row, z + i * ld, x + at, nullptr, nullptr, block.count);
   }
 }
 
@@ -113,7 +114,7 @@ void NormalizedPointwiseConv<T>::find_statistics(ThreadPool& pool,
   const Index elements = desc_.batch * desc_.positions;
   pool.for_chunks(desc_.in_channels, grain_of(elements, work_of_task), [&](Index c, Index last) {
     for (; c < last; ++c) {
-      rows.statistics(args.x + c * desc_.positions, desc_.batch,
+      rows.statistics(args.x.plain() + c * desc_.positions, desc_.batch,
                       desc_.in_channels * desc_.positions, desc_.positions, args.batch_mean + c,
                       args.batch_variance + c);
     }

@@ -28,7 +28,7 @@ struct NormalizedPointwiseDesc {
 
 template <class T>
 struct NormalizedPointwiseArgs {
-  const T* x = nullptr;      // [batch, in_channels, positions]
+  Elements<const T> x = {};  // [batch, in_channels, positions]; not bfloat16
   const T* scale = nullptr;  // of each channel
   const T* bias = nullptr;
   const T* w = nullptr;     // [out_channels, in_channels]
@@ -65,7 +65,7 @@ class NormalizedPointwiseConv {
 
 template <class T>
 struct NormalizedPointwiseWeightsArgs {
-  const T* x = nullptr;
+  Elements<const T> x = {};  // not bfloat16
   const T* scale = nullptr;
   const T* bias = nullptr;
   const T* mean = nullptr;  // of the batch

@@ -5,7 +5,7 @@
 #include "kernels/common/scratch_pool.h"
 #include "kernels/conv/algorithms/depthwise.h"
 #include "kernels/conv/primitives/normalized_depthwise.h"
-#include "kernels/norm/rounded_elements.h"
+#include "kernels/norm/bf16_elements.h"
 #include "kernels/simd/norm/layer_norm_table.h"
 
 namespace ondine::math {
@@ -36,7 +36,7 @@ class Rows3x3 final : public NormalizedDepthwiseImplementation<T> {
     ScratchPool(workspace, slot_bytes_)
         .for_chunks(pool, s.groups, grain, [&](std::byte* slot, Index first, Index last) {
           for (Index c = first; c < last; ++c) {
-            visit_elements<T>(desc_.rounded, [&]<class X>() { run_channel<X>(args, c, slot); });
+            visit_elements<T>(desc_.x_stored, [&]<class X>() { run_channel<X>(args, c, slot); });
           }
         });
   }

@@ -1,5 +1,6 @@
 #include "kernels/conv/primitives/pointwise_depthwise.h"
 
+#include "kernels/common/stored_elements.h"
 #include "kernels/conv/algorithms/depthwise.h"
 #include "kernels/simd/vector/convert_table.h"
 
@@ -23,7 +24,7 @@ PointwiseDepthwise<T>::PointwiseDepthwise(const PointwiseDepthwiseDesc& desc, in
   const Index most = bands_.results_of(most_bytes / (channels_ * Index{sizeof(T)}));
   bands_.cut(even_chunk(s.out[1], most));
   band_bytes_ = bytes_of<T>(channels_ * bands_.plane());
-  if (desc.y_rounded) result_bytes_ = bytes_of<T>(bands_.most_results() * s.out[2]);
+  if (desc.y_stored == Storage::bf16) result_bytes_ = bytes_of<T>(bands_.most_results() * s.out[2]);
   slot_bytes_ =
       band_bytes_ + result_bytes_ + std::max(bands_.product_bytes(channels_), bands_.conv_bytes());
   workspace_ = ScratchPool::bytes(slot_bytes_, threads);
@@ -38,6 +39,9 @@ template <class T>
 void PointwiseDepthwise<T>::run(ThreadPool& pool, const PointwiseDepthwiseArgs<T>& args,
                                 Workspace workspace) const {
   if (bands_.bands().empty()) return;
+  require_stored(args.x, desc_.x_stored);
+  require_stored(args.pointwise, desc_.pointwise_stored);
+  require_stored(args.y, desc_.y_stored);
   const ConvShape& s = desc_.shape;
   const Index blocks = divide_up(s.groups, channels_);
   const Index work =
@@ -85,13 +89,13 @@ void PointwiseDepthwise<T>::convolve_band(const typename ExpandedBands<T>::Band&
                                           Index channel, std::byte* slot) const {
   const ConvShape& s = desc_.shape;
   const Index at = (image * s.groups + channel) * volume(s.out) + band.first_result * s.out[2];
+  const Elements<T> y = args.y + at;
   T* const wide = reinterpret_cast<T*>(slot + band_bytes_);
-  bands_.convolve(band, z, args, channel, desc_.y_rounded ? wide : args.y + at,
+  bands_.convolve(band, z, args, channel, y.is_bf16() ? wide : y.plain(),
                   slot + band_bytes_ + result_bytes_);
   if constexpr (sizeof(T) == sizeof(float)) {
-    if (!desc_.y_rounded) return;
-    auto* const y = reinterpret_cast<std::uint16_t*>(args.y) + at;
-    bands_.kernels().convert->float_to_bfloat16(y, wide, band.results * s.out[2]);
+    if (!y.is_bf16()) return;
+    bands_.kernels().convert->float_to_bfloat16(y.bf16(), wide, band.results * s.out[2]);
   }
 }
 

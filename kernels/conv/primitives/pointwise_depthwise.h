@@ -9,7 +9,7 @@
 
 namespace ondine::math {
 
-// Operands that hold bfloat16 are given as if they were of T. Const and safe to run from several
+// Const and safe to run from several
 // threads, each with a workspace of its own.
 template <class T>
 class PointwiseDepthwise {
@@ -18,10 +18,11 @@ class PointwiseDepthwise {
   PointwiseDepthwise(const PointwiseDepthwiseDesc& desc, int threads,
                      const Kernels& kernels = math::kernels());
 
-  // Whether the product rounds its factors, which does not depend on whether they are rounded.
+  // Whether the product rounds its factors, which does not depend on how they are stored.
   bool rounds_factors() const noexcept;
 
   std::size_t workspace() const noexcept { return workspace_; }  // bytes
+  // Error(internal) for operands that are stored in another way than the descriptor says.
   void run(ThreadPool& pool, const PointwiseDepthwiseArgs<T>& args, Workspace workspace) const;
   std::string_view name() const noexcept { return bands_.name(); }
   std::string_view isa() const noexcept { return isa_name(bands_.kernels()); }  // of the product

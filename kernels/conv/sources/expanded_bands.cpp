@@ -98,27 +98,27 @@ void ExpandedBands<T>::cut(Index results, bool split) {
 }
 
 template <class T>
-GemmCall<T> ExpandedBands<T>::rows_of(const T* x, Index image, Index begin, Index end) const {
+GemmCall<T> ExpandedBands<T>::rows_of(Elements<const T> x, Index image, Index begin,
+                                      Index end) const {
   const Index width = desc_.shape.in[2], plane = volume(desc_.shape.in);
   GemmCall<T> call{};
   call.n = (end - begin) * width;
   call.k = desc_.in_channels;
   call.b_row = plane;
   call.b_col = 1;
-  call.b_rounded = desc_.x_rounded;
   call.b = x;
-  if (x != nullptr) call.b = b_element(call, image * desc_.in_channels * plane + begin * width);
+  if (x) call.b += image * desc_.in_channels * plane + begin * width;
   return call;
 }
 
 template <class T>
 std::size_t ExpandedBands<T>::product_bytes(Index channels, Index images) const {
-  GemmCall<T> call = rows_of(nullptr, 0, 0, rows_);
+  GemmCall<T> call = rows_of(Elements<const T>(desc_.x_stored), 0, 0, rows_);
   call.m = channels;
   call.n *= images;
   call.a_row = call.k;
   call.a_col = 1;
-  call.a_rounded = desc_.pointwise_rounded;
+  call.a = Elements<const T>(desc_.pointwise_stored);
   call.ldc = call.n;
   call.alpha = 1;
   return align_up(scratch_of(call, kernel_set<T>(*kernels_)));
@@ -130,9 +130,7 @@ void ExpandedBands<T>::expand(GemmCall<T> call, const PointwiseDepthwiseArgs<T>&
   call.m = channels;
   call.a_row = call.k;
   call.a_col = 1;
-  call.a_rounded = desc_.pointwise_rounded;
-  call.a = args.pointwise;
-  call.a = a_element(call, first * call.k);
+  call.a = args.pointwise + first * call.k;
   pair_rows(call);
   call.c = z;
   call.ldc = plane;

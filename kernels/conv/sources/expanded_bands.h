@@ -21,20 +21,20 @@ struct PointwiseDepthwiseDesc {
   Activation inner = Activation::none;       // between the two; no bounds
   double alpha = 1;                          // of swish
   Activation activation = Activation::none;  // of y
-  // They hold bfloat16: the factors of the product where it rounds them anyway.
-  bool x_rounded = false;
-  bool pointwise_rounded = false;
-  bool y_rounded = false;
+  // How they are stored: the factors in bfloat16 where the product rounds them anyway.
+  Storage x_stored = Storage::plain;
+  Storage pointwise_stored = Storage::plain;
+  Storage y_stored = Storage::plain;
 };
 
 template <class T>
 struct PointwiseDepthwiseArgs {
-  const T* x = nullptr;           // [batch, in_channels, height, width]
-  const T* pointwise = nullptr;   // weights [channels, in_channels]
-  const T* inner_bias = nullptr;  // of each channel; null: none
-  const T* depthwise = nullptr;   // weights [channels, taps]
-  const T* bias = nullptr;        // of each channel; null: none
-  T* y = nullptr;                 // not x
+  Elements<const T> x = {};          // [batch, in_channels, height, width]
+  Elements<const T> pointwise = {};  // weights [channels, in_channels]
+  const T* inner_bias = nullptr;     // of each channel; null: none
+  const T* depthwise = nullptr;      // weights [channels, taps]
+  const T* bias = nullptr;           // of each channel; null: none
+  Elements<T> y = {};                // not x
 };
 
 // Const and safe to use from several threads.
@@ -76,7 +76,8 @@ class ExpandedBands {
   std::size_t product_bytes(std::int64_t channels, std::int64_t images = 1) const;
 
   // The right factor of the product: rows [begin, end) of an image of x.
-  GemmCall<T> rows_of(const T* x, std::int64_t image, std::int64_t begin, std::int64_t end) const;
+  GemmCall<T> rows_of(Elements<const T> x, std::int64_t image, std::int64_t begin,
+                      std::int64_t end) const;
   // z = activation(the product + bias) of the channels [first, first + channels), each `plane`
   // elements from the next.
   void expand(GemmCall<T> rows, const PointwiseDepthwiseArgs<T>& args, std::int64_t first,

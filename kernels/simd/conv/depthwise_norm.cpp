@@ -290,7 +290,7 @@ constexpr DepthwiseNormKernels<T, X> kernels_of = {&scratch_bytes<T>, &backward<
 
 constinit const DepthwiseNormKernels<float> depthwise_norm_f32 = kernels_of<float>;
 constinit const DepthwiseNormKernels<double> depthwise_norm_f64 = kernels_of<double>;
-constinit const DepthwiseNormKernels<float, std::uint16_t> rounded_depthwise_norm =
+constinit const DepthwiseNormKernels<float, std::uint16_t> depthwise_norm_bf16 =
     kernels_of<float, std::uint16_t>;
 
 }  // namespace ondine::math::ONDINE_ISA

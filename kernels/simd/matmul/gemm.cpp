@@ -134,7 +134,7 @@ template <class T>
 GemmBlocking blocking(const GemmCall<T>& g) {
   GemmBlocking unblocked;
   if (is_empty(g)) return unblocked;
-  if (g.b_rounded) {
+  if (g.b.is_bf16()) {
     unblocked.path = g.b_col == 1 ? GemmPath::few_rows : GemmPath::dots;
     return unblocked;
   }
@@ -153,7 +153,7 @@ GemmBlocking blocking(const GemmCall<T>& g) {
 
 template <class T>
 std::int64_t scratch_bytes(const GemmCall<T>& g) {
-  if (is_empty(g) || g.alpha == 0 || g.b_rounded) return 0;
+  if (is_empty(g) || g.alpha == 0 || g.b.is_bf16()) return 0;
   const GemmPath path = blocking(g).path;
   if (path == GemmPath::few_rows) return 0;
   if (path == GemmPath::dots) {  // a smaller k may be too short for dot products
@@ -195,7 +195,7 @@ void run_without_product(const GemmCall<T>& g) {
 template <class T>
 void pack_a_block(T* panels, const GemmCall<T>& g, std::int64_t i, std::int64_t mc, std::int64_t mr,
                   std::int64_t p, std::int64_t kc) {
-  const T* const a = g.a + i * g.a_row + p * g.a_col;
+  const T* const a = g.a.plain() + i * g.a_row + p * g.a_col;
   if (g.a_row == 1) return pack_columns(panels, a, g.a_col, mc, mr, kc, mr * kc);
   for (std::int64_t ii = 0; ii < mc; ii += mr) {
     pack_rows(panels + ii * kc, a + ii * g.a_row, g.a_row, min_of(mr, mc - ii), mr, kc, true);
@@ -224,8 +224,9 @@ PrefetchAhead next_of_a(const GemmCall<T>& g, const GemmBlocking& cut, const Gem
   if (!cut.pack_a || !far || p == g.k) return {};
   const std::int64_t steps =
       divide_up(at.nc, panel<T>) * divide_up(at.mc, cut.mr) * PrefetchAhead::steps(at.kc);
-  return PrefetchAhead::matrix(g.a + i * g.a_row + p * g.a_col, size, min_of(cut.mc, g.m - i),
-                               min_of(cut.kc, g.k - p), g.a_row, g.a_col, steps);
+  return PrefetchAhead::matrix(g.a.plain() + i * g.a_row + p * g.a_col, size,
+                               min_of(cut.mc, g.m - i), min_of(cut.kc, g.k - p), g.a_row, g.a_col,
+                               steps);
 }
 
 template <class T>
@@ -272,14 +273,14 @@ void run_transposed(const GemmCall<T>& g, void* scratch) {
   t.b = panels;
   t.b_packed = true;
   t.c = block;
-  const T* const addend = g.addend ? g.addend : g.c;
+  const T* const addend = g.addend ? g.addend : g.c.plain();
   for (std::int64_t j = 0; j < g.n; j += transposed_n) {
     t.m = min_of(transposed_n, g.n - j);
     t.a = g.b + j * g.b_col;
     t.row_bias = g.col_bias ? g.col_bias + j : nullptr;
     if (g.beta != 0) transpose_block(block, t.ldc, addend + j, g.ldc, g.m, t.m);
     run_blocks(t, cut_of(t), nullptr);
-    transpose_block(g.c + j, g.ldc, block, t.ldc, t.m, g.m);
+    transpose_block(g.c.plain() + j, g.ldc, block, t.ldc, t.m, g.m);
     t.next = {};
   }
 }

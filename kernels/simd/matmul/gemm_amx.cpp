@@ -50,7 +50,7 @@ class TileKernel {
     Epilogue<float> rest = block.epilogue;
     const bool begun = rest.alpha == 1 && (rest.beta == 0 || rest.beta == 1);
     const bool plain = begun && !rest.row_bias && rest.activation == Activation::none;
-    const bool stored = plain && cols == nr && block.rounded == nullptr;
+    const bool stored = plain && cols == nr && block.bf16 == nullptr;
     alignas(64) float buffer[most_rows * nr];
     Sums sums{nullptr, nr, buffer, nr};
     if (begun) {
@@ -65,7 +65,7 @@ class TileKernel {
     shape(rows, min_of(block.k, tile_width));
     multiply(block, rows, cols, sums, ahead);
     if (stored) return;
-    if (block.rounded != nullptr && begun && !rest.row_bias && cols == nr) {
+    if (block.bf16 != nullptr && begun && !rest.row_bias && cols == nr) {
       return store_rounded_rows(buffer, block, rest, rows);
     }
     Block<float> result = block;
@@ -89,7 +89,7 @@ class TileKernel {
         const float* const from = sums + i * nr + j;
         const Vec<float> low = activate<float>(load(from) + bias[0], rest.activation);
         const Vec<float> high = activate<float>(load(from + L) + bias[1], rest.activation);
-        store_rounded(block.rounded + i * block.ldc + j, low, high);
+        store_rounded(block.bf16 + i * block.ldc + j, low, high);
       }
     }
   }

@@ -33,7 +33,7 @@ template <class T>
 ONDINE_INLINE void pack_b_block(T* panels, const GemmCall<T>& g, std::int64_t p, std::int64_t kc,
                                 std::int64_t j, std::int64_t nc, std::int64_t packed) {
   constexpr std::int64_t nr = panel<T>;
-  const T* const b = g.b + p * g.b_row + j * g.b_col;
+  const T* const b = g.b.plain() + p * g.b_row + j * g.b_col;
   if (g.b_col == 1) return pack_columns(panels, b, g.b_row, nc, nr, kc, nr * packed);
   for (std::int64_t jj = 0; jj < nc; jj += nr) {
     pack_rows(panels + jj * packed, b + jj * g.b_col, g.b_col, min_of(nr, nc - jj), nr, kc, false);
@@ -58,11 +58,12 @@ ONDINE_INLINE PrefetchAhead next_of_b(const GemmCall<T>& g, const GemmBlocking& 
   if (g.b_packed || (cut.pack_b && !at.fresh)) {
     if (!more) return {};
     const std::int64_t step = g.b_packed ? g.k : at.b_step;  // of a column
-    const T* const next = g.b_packed ? g.b + (at.j + j) * step + at.p * nr : b_panels + j * step;
+    const T* const next =
+        g.b_packed ? g.b.plain() + (at.j + j) * step + at.p * nr : b_panels + j * step;
     return {next, divide_up(cols, nr), at.kc * nr * size, nr * step * size, steps};
   }
   const std::int64_t p = more ? at.p : at.p + at.kc;
-  const T* const next = g.b + p * g.b_row + (at.j + (more ? j : 0)) * g.b_col;
+  const T* const next = g.b.plain() + p * g.b_row + (at.j + (more ? j : 0)) * g.b_col;
   return PrefetchAhead::matrix(next, size, min_of(at.kc, g.k - p), cols, g.b_row, g.b_col, steps);
 }
 
@@ -73,7 +74,7 @@ ONDINE_INLINE PrefetchAhead rows_of_a(const GemmCall<T>& g, const GemmBlocking& 
   constexpr std::int64_t size = sizeof(T);
   if (cut.pack_a || g.a_col != 1 || g.m * g.k * size < far_bytes) return {};
   if (at.mc <= cut.mr) return {};
-  const T* const from = g.a + (at.i + cut.mr) * g.a_row + at.p;
+  const T* const from = g.a.plain() + (at.i + cut.mr) * g.a_row + at.p;
   return PrefetchAhead::matrix(from, size, at.mc - cut.mr, at.kc, g.a_row, 1,
                                divide_up(at.mc - cut.mr, cut.mr) * PrefetchAhead::steps(at.kc));
 }
@@ -113,16 +114,16 @@ ONDINE_INLINE void move_to(Block<T>& block, const GemmCall<T>& g, const GemmBloc
                            std::int64_t jj) {
   const std::int64_t i = at.i + ii;
   const std::int64_t c = i * g.ldc + at.j + jj;
-  block.a = cut.pack_a ? a_panels + ii * at.kc : g.a + i * g.a_row + at.p * g.a_col;
-  block.c = g.c + c;
+  block.a = cut.pack_a ? a_panels + ii * at.kc : g.a.plain() + i * g.a_row + at.p * g.a_col;
+  block.c = g.c.plain() + c;
   if (block.epilogue.row_bias) block.epilogue.row_bias = g.row_bias + i;
   if (block.epilogue.addend) block.epilogue.addend = g.addend + c;
 }
 
 template <class T>
 ONDINE_INLINE const T* raw_panel(const GemmCall<T>& g, const GemmBlock& at, std::int64_t jj) {
-  return g.b_packed ? g.b + (at.j + jj) * g.k + at.p * panel<T>
-                    : g.b + at.p * g.b_row + (at.j + jj) * g.b_col;
+  return g.b_packed ? g.b.plain() + (at.j + jj) * g.k + at.p * panel<T>
+                    : g.b.plain() + at.p * g.b_row + (at.j + jj) * g.b_col;
 }
 
 // Whether B is prefetched. For few rows that costs more than it saves, unless B is too large for

@@ -12,18 +12,22 @@ inline constexpr std::int64_t last_cache = std::int64_t{8} << 20;
 // Element (0, j) of B.
 template <class S, class T>
 const S* column_of_b(const GemmCall<T>& g, std::int64_t j) {
-  return reinterpret_cast<const S*>(b_element(g, j * g.b_col));
+  if constexpr (sizeof(S) < sizeof(T)) {
+    return g.b.bf16() + j * g.b_col;
+  } else {
+    return g.b.plain() + j * g.b_col;
+  }
 }
 
 // GemmPath::dots. S: of B, a T or the bits of a bfloat16.
 template <class T, class S, int Rows>
 void run_dots(const GemmCall<T>& g, std::int64_t i, std::int64_t first, std::int64_t last) {
   constexpr int cols = Rows <= 2 ? 4 : 3;
-  Block<T, S> block{g.k, g.a + i * g.a_row, g.a_row, 1, nullptr, 1, nullptr, g.ldc, 0, {}};
+  Block<T, S> block{g.k, g.a.plain() + i * g.a_row, g.a_row, 1, nullptr, 1, nullptr, g.ldc, 0, {}};
   std::int64_t j = first;
   const auto set = [&] {
     block.b = column_of_b<S>(g, j);
-    block.c = g.c + i * g.ldc + j;
+    block.c = g.c.plain() + i * g.ldc + j;
     block.epilogue = epilogue_of(g, true, true, i, j);
   };
   for (; j + cols <= last; j += cols) {
@@ -57,8 +61,8 @@ template <class T, class S, int Rows, int Vectors>
 void run_strip(const GemmCall<T>& g, std::int64_t i, std::int64_t j, std::int64_t width,
                NextFactors& ahead) {
   Block<T, S> block{
-      g.k,     g.a + i * g.a_row,   g.a_row, g.a_col, column_of_b<S>(g, j),
-      g.b_row, g.c + i * g.ldc + j, g.ldc,   0,       epilogue_of(g, true, true, i, j)};
+      g.k,     g.a.plain() + i * g.a_row,   g.a_row, g.a_col, column_of_b<S>(g, j),
+      g.b_row, g.c.plain() + i * g.ldc + j, g.ldc,   0,       epilogue_of(g, true, true, i, j)};
   if (width == Vectors * lanes<T>) {
     return micro<T, Rows, Vectors, Edge::whole, false, false, S>(block, ahead);
   }
@@ -102,7 +106,7 @@ void run_widened(const GemmCall<float>& g) {
 template <class T>
 static void run_few_rows(const GemmCall<T>& g) {
   if constexpr (sizeof(T) == sizeof(float)) {
-    if (g.b_rounded) return run_widened(g);
+    if (g.b.is_bf16()) return run_widened(g);
   }
   if (g.b_col != 1) return run_all_dots(g);
   if (g.m == 1) return run_wide<T, 1, 8>(g);

@@ -67,7 +67,7 @@ struct Block {
   Epilogue<T> epilogue;
   T* keep = nullptr;  // where to pack the panel of B, if so
   // Where results go as bfloat16, instead of C: for kernels that may round them.
-  std::uint16_t* rounded = nullptr;
+  std::uint16_t* bf16 = nullptr;
   // Rows of C to prefetch before every PrefetchAhead::terms terms.
   std::int64_t rows_each = max_rows;
 };
@@ -91,16 +91,16 @@ template <class T, int Rows, int Vectors, bool MayRound = false, class S>
 ONDINE_INLINE void prefetch_c(const Block<T, S>& block, std::int64_t& fetched) {
   const T* const addend = block.epilogue.addend;
   const std::int64_t until = min_of(fetched + block.rows_each, Rows);
-  if (MayRound && block.rounded != nullptr && !addend) {
+  if (MayRound && block.bf16 != nullptr && !addend) {
     for (; fetched < until; ++fetched) {
-      __builtin_prefetch(block.rounded + fetched * block.ldc, 1, 2);
+      __builtin_prefetch(block.bf16 + fetched * block.ldc, 1, 2);
     }
     return;
   }
   for (; fetched < until; ++fetched) {
 #pragma GCC unroll 16
     for (int v = 0; v < Vectors; ++v) {
-      if (!MayRound || block.rounded == nullptr) {
+      if (!MayRound || block.bf16 == nullptr) {
         __builtin_prefetch(block.c + fetched * block.ldc + v * lanes<T>, 1, 2);
       }
       if (addend) __builtin_prefetch(addend + fetched * block.ldc + v * lanes<T>, 0, 2);
@@ -126,8 +126,8 @@ static __attribute__((noinline)) void finish_stored(const T* acc, std::int64_t r
       if (f.row_bias) r += f.row_bias[i];
       r = activate<T>(r, f.activation);
       if constexpr (MayRound) {
-        if (block.rounded != nullptr) {
-          store_rounded_n(block.rounded + i * block.ldc + j, r, left < L ? left : L);
+        if (block.bf16 != nullptr) {
+          store_rounded_n(block.bf16 + i * block.ldc + j, r, left < L ? left : L);
           continue;
         }
       }
@@ -231,14 +231,14 @@ ONDINE_INLINE void finish_block(Vec<T> (&acc)[Rows][Vectors], const Block<T, S>&
   T* const c = block.c;
   const std::int64_t ldc = block.ldc, last = block.last;
   if constexpr (MayRound) {
-    if (std::uint16_t* const rounded = block.rounded) {
+    if (std::uint16_t* const bf16 = block.bf16) {
       if constexpr (Vectors == 2 && !part) {
 #pragma GCC unroll 16
-        for (int i = 0; i < Rows; ++i) store_rounded(rounded + i * ldc, acc[i][0], acc[i][1]);
+        for (int i = 0; i < Rows; ++i) store_rounded(bf16 + i * ldc, acc[i][0], acc[i][1]);
         return;
       }
       return each([&](const Vec<T>& r, int i, int v) __attribute__((always_inline)) {
-        std::uint16_t* const to = rounded + i * ldc + v * L;
+        std::uint16_t* const to = bf16 + i * ldc + v * L;
         if (part && v == Vectors - 1) {
           store_rounded_n(to, r, last);
         } else {

@@ -57,10 +57,10 @@ struct FloatElements {
 };
 
 // Elements that are bfloat16 already.
-struct RoundedElements {
+struct Bf16Elements {
   const std::uint16_t* at;
 
-  RoundedElements from(std::int64_t i) const { return {at + i}; }
+  Bf16Elements from(std::int64_t i) const { return {at + i}; }
   ONDINE_MEMBER Vec<Pair> along() const { return load(pairs()); }
   ONDINE_MEMBER Vec<Pair> along(std::int64_t count) const {
 #if defined(__AVX512F__)
@@ -69,22 +69,22 @@ struct RoundedElements {
 #else
     std::uint16_t some[2 * lanes<float>] = {};
     for (std::int64_t i = 0; i < count && i < 2 * lanes<float>; ++i) some[i] = at[i];
-    return RoundedElements{some}.along();
+    return Bf16Elements{some}.along();
 #endif
   }
-  ONDINE_MEMBER Vec<Pair> halves(const RoundedElements& other) const {
+  ONDINE_MEMBER Vec<Pair> halves(const Bf16Elements& other) const {
     return load_halves(pairs(), other.pairs());
   }
-  ONDINE_MEMBER Vec<Pair> beside(const RoundedElements& other) const {
+  ONDINE_MEMBER Vec<Pair> beside(const Bf16Elements& other) const {
     return reinterpret_cast<Vec<Pair>>(bits_of(load_widened(at)) >> 16 |
                                        bits_of(load_widened(other.at)));
   }
-  ONDINE_MEMBER Vec<Pair> beside(const RoundedElements& other, std::int64_t count,
+  ONDINE_MEMBER Vec<Pair> beside(const Bf16Elements& other, std::int64_t count,
                                  std::int64_t others) const {
     return reinterpret_cast<Vec<Pair>>(bits_of(load_widened_n(at, count)) >> 16 |
                                        bits_of(load_widened_n(other.at, others)));
   }
-  ONDINE_MEMBER void store_beside(Pair* to, const RoundedElements& other) const {
+  ONDINE_MEMBER void store_beside(Pair* to, const Bf16Elements& other) const {
     constexpr int L = lanes<float>;
 #if defined(__AVX512F__)
     const __m512i first =
@@ -195,11 +195,11 @@ static void pack_along(const Panels& panels, Elements src, std::int64_t ld, std:
 // body(elements of A from row i and term p on).
 template <class Body>
 ONDINE_INLINE void visit_a(const GemmCall<float>& g, std::int64_t i, std::int64_t p, Body&& body) {
-  const float* const a = a_element(g, i * g.a_row + p * g.a_col);
-  if (g.a_rounded) {
-    body(RoundedElements{reinterpret_cast<const std::uint16_t*>(a)});
+  const Elements<const float> a = g.a + (i * g.a_row + p * g.a_col);
+  if (a.is_bf16()) {
+    body(Bf16Elements{a.bf16()});
   } else {
-    body(FloatElements{a});
+    body(FloatElements{a.plain()});
   }
 }
 

@@ -1,7 +1,7 @@
 // C = alpha A B + beta C on one thread, with A and B rounded to bfloat16 (to nearest, ties to even)
 // and products accumulated in float32: the loops over blocks. A and B are rounded while they are
 // packed, as pairs of elements that follow each other in k. Denormal numbers count as zeros. A may
-// have been rounded before; then it is read where it lies. A and B may be held in bfloat16.
+// have been rounded before; then it is read where it lies. A and B may be stored in bfloat16.
 #pragma once
 
 #include "kernels/simd/isa_tables.h"
@@ -104,13 +104,13 @@ struct PairGemm {
   // `step`: from a panel to the next.
   static void pack_b_block(Pair* to, std::int64_t step, const GemmCall<float>& g, std::int64_t p,
                            std::int64_t kc, std::int64_t j, std::int64_t nc) {
-    const float* const b = b_element(g, p * g.b_row + j * g.b_col);
+    const Elements<const float> b = g.b + (p * g.b_row + j * g.b_col);
     const Panels panels{to, nr, step, Kernel::rows_ahead};
-    if (!g.b_rounded) return pack_b_elements(panels, FloatElements{b}, g, kc, nc);
-    pack_b_elements(panels, RoundedElements{reinterpret_cast<const std::uint16_t*>(b)}, g, kc, nc);
+    if (!b.is_bf16()) return pack_b_elements(panels, FloatElements{b.plain()}, g, kc, nc);
+    pack_b_elements(panels, Bf16Elements{b.bf16()}, g, kc, nc);
   }
-  template <class Elements>
-  static void pack_b_elements(const Panels& panels, Elements b, const GemmCall<float>& g,
+  template <class Source>
+  static void pack_b_elements(const Panels& panels, Source b, const GemmCall<float>& g,
                               std::int64_t kc, std::int64_t nc) {
     if (g.b_col == 1) return pack_beside(panels, b, g.b_row, nc, kc);
     pack_along(panels, b, g.b_col, nc, kc);
@@ -136,7 +136,7 @@ struct PairGemm {
 
   // Where the pairs of A lie.
   static const Pair* place_a(const GemmCall<float>& g, std::int64_t i, std::int64_t p) {
-    return g.pairs ? g.a + i + p / 2 * g.a_col : g.a + i * g.a_row + p / 2;
+    return g.a.plain() + (g.pairs ? i + p / 2 * g.a_col : i * g.a_row + p / 2);
   }
 
   static void run_part(Kernel& kernel, const GemmCall<float>& g, std::int64_t mr,
@@ -160,10 +160,10 @@ struct PairGemm {
       const std::int64_t c = i * g.ldc + at.j + jj;
       block.a = in_place ? place_a(g, i, at.p) : a_packed + ii * packed.step;
       block.b = b_panels + jj / nr * at.b_step;
-      if (g.c_rounded) {
-        block.rounded = reinterpret_cast<std::uint16_t*>(g.c) + c;
+      if (g.c.is_bf16()) {
+        block.bf16 = g.c.bf16() + c;
       } else {
-        block.c = g.c + c;
+        block.c = g.c.plain() + c;
       }
       block.epilogue = {g.alpha,
                         first ? g.beta : 1.0F,
@@ -187,8 +187,9 @@ struct PairGemm {
   // Rows [p, p + kc) and columns [j, j + nc) of B, which often comes from memory.
   static PrefetchAhead prefetch_b(const GemmCall<float>& g, std::int64_t p, std::int64_t kc,
                                   std::int64_t j, std::int64_t nc, std::int64_t steps) {
-    return PrefetchAhead::matrix(b_element(g, p * g.b_row + j * g.b_col), g.b_rounded ? 2 : 4, kc,
-                                 nc, g.b_row, g.b_col, steps);
+    return PrefetchAhead::matrix((g.b + (p * g.b_row + j * g.b_col)).memory(),
+                                 element_bytes<float>(g.b.storage()), kc, nc, g.b_row, g.b_col,
+                                 steps);
   }
 
   // From a panel of B to the next.
@@ -208,7 +209,7 @@ struct PairGemm {
     if (!wanted || !cut.pack_a || p >= g.k) return {};
     const std::int64_t steps =
         divide_up(at.mc, cut.mr) * divide_up(at.nc, nr) * PrefetchAhead::steps(pairs_of(at.kc));
-    return PrefetchAhead::matrix(g.a + i * g.a_row + p * g.a_col, 4, min_of(at.mc, g.m - i),
+    return PrefetchAhead::matrix(g.a.plain() + i * g.a_row + p * g.a_col, 4, min_of(at.mc, g.m - i),
                                  min_of(at.kc, g.k - p), g.a_row, g.a_col, steps);
   }
 
@@ -250,9 +251,9 @@ struct PairGemm {
         const std::int64_t b_step = panel_step(g, depth);
         const Pair* b_panels = b_block + (p - start) / 2 * nr;
         if (g.pairs) {
-          b_panels = g.b + j + p / 2 * g.b_row;
+          b_panels = g.b.plain() + j + p / 2 * g.b_row;
         } else if (g.b_packed) {
-          b_panels = g.b + j / nr * b_step + p / 2 * nr;
+          b_panels = g.b.plain() + j / nr * b_step + p / 2 * nr;
         }
         for (std::int64_t i = 0; i < g.m; i += cut.mc) {
           const Part part{i, min_of(cut.mc, g.m - i), j, nc, p, kc, b_step};

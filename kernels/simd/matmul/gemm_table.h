@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "kernels/simd/activation.h"
+#include "kernels/simd/elements.h"
 
 namespace ondine::math {
 
@@ -13,18 +14,21 @@ struct RowsAhead {
   std::int64_t rows = 0, bytes = 0, stride = 0;  // bytes of a row, and from one to the next
 };
 
-// One product on one thread. Element (i, p) of A is a[i a_row + p a_col], of B (p, j)
-// b[p b_row + j b_col]; of the two strides of a matrix one is 1.
+// One product on one thread. Element (i, p) of A is a[i a_row + p a_col]; of B (p, j)
+// b[p b_row + j b_col]; of the two strides of a matrix one is 1. Elements may be bfloat16: those of
+// A for kernels of bfloat16 alone; of B for these and where GemmKernels::widens_b; of C where
+// GemmKernels::rounds_result, and then beta multiplies the addend. Planning a call reads how its
+// elements are stored, but no memory.
 template <class T>
 struct GemmCall {
   std::int64_t m, n, k;
-  const T* a;
+  Elements<const T> a;
   std::int64_t a_row, a_col;
-  const T* b;
+  Elements<const T> b;
   std::int64_t b_row, b_col;
   // B is packed already: panels of `nr` columns, each k x nr, the last filled up with zeros.
   bool b_packed;
-  T* c;
+  Elements<T> c;
   std::int64_t ldc;
   T alpha, beta;
   const T* col_bias;
@@ -37,13 +41,6 @@ struct GemmCall {
   // The terms of a packed B of which this product (for kernels of bfloat16 alone) has some, or of
   // the panels of which pack_b writes some; 0: k.
   std::int64_t packed_k = 0;
-  // A or B holds bfloat16 elements, which their strides count. A: for kernels of bfloat16 alone; B:
-  // for these and where `widens_b`.
-  bool a_rounded = false;
-  bool b_rounded = false;
-  // Where GemmKernels::rounds_result: C holds bfloat16 elements, to which results are rounded. What
-  // beta multiplies is then the addend.
-  bool c_rounded = false;
   // For kernels of bfloat16 alone, where they say `takes_pairs`: A and B hold pairs of elements 2p
   // and 2p + 1 of k in the place of a T. a_row and b_col are 1; a_col and b_row count from a pair
   // to the next; k is even.
@@ -58,24 +55,6 @@ struct GemmCall {
   // not prefetch operands of its own.
   RowsAhead next = {};
 };
-
-// Element i of the memory of A, of B and of C. Inlined, since code of every instruction set calls
-// them.
-template <class T>
-[[gnu::always_inline]] inline const T* a_element(const GemmCall<T>& call, std::int64_t i) {
-  if (!call.a_rounded) return call.a + i;
-  return reinterpret_cast<const T*>(reinterpret_cast<const std::uint16_t*>(call.a) + i);
-}
-template <class T>
-[[gnu::always_inline]] inline const T* b_element(const GemmCall<T>& call, std::int64_t i) {
-  if (!call.b_rounded) return call.b + i;
-  return reinterpret_cast<const T*>(reinterpret_cast<const std::uint16_t*>(call.b) + i);
-}
-template <class T>
-[[gnu::always_inline]] inline T* c_element(const GemmCall<T>& call, std::int64_t i) {
-  if (!call.c_rounded) return call.c + i;
-  return reinterpret_cast<T*>(reinterpret_cast<std::uint16_t*>(call.c) + i);
-}
 
 // How a product is computed. Follows from its sizes, its strides and whether B is packed.
 enum class GemmPath : std::uint8_t {
@@ -116,10 +95,10 @@ struct GemmKernels {
   std::int64_t terms_in_packed = 1;  // of k that an element of a packed B holds
   // GemmCall::block_k for the parts of this product; 0: as each part would be cut. Null: always 0.
   std::int64_t (*whole_block_k)(const GemmCall<T>& call) = nullptr;
-  // Whether it can store the results of a call rounded (GemmCall::c_rounded). Null: never.
+  // Whether it can round the results of a call to a C of bfloat16. Null: never.
   bool (*rounds_result)(const GemmCall<T>& call) = nullptr;
-  // Whether the product reads a B of bfloat16 (GemmCall::b_rounded) where it lies and widens it,
-  // with the results that a widened copy would give up to the order of sums. Null: never.
+  // Whether the product reads a B of bfloat16 where it lies and widens it, with the results that a
+  // widened copy would give up to the order of sums. Null: never.
   bool (*widens_b)(const GemmCall<T>& call) = nullptr;
   // Whether a product of m x k by k x n elements takes less time with split factors. Null: never.
   bool (*splits)(std::int64_t m, std::int64_t n, std::int64_t k) = nullptr;

@@ -107,8 +107,8 @@ class PanelOfB {
   PanelOfB() = default;
   PanelOfB(const GemmCall<float>& g, std::int64_t p, std::int64_t kc, std::int64_t j,
            std::int64_t cols, Pair* to)
-      : from_(g.b_packed ? g.b + j / packed * packed * g.k + p * packed + j % packed
-                         : g.b + p * g.b_row + j * g.b_col),
+      : from_(g.b_packed ? g.b.plain() + j / packed * packed * g.k + p * packed + j % packed
+                         : g.b.plain() + p * g.b_row + j * g.b_col),
         row_(g.b_packed ? packed : g.b_row),
         col_(g.b_packed ? 1 : g.b_col),
         panel_(g.b_packed ? packed * g.k : packed),
@@ -212,7 +212,7 @@ class PanelOfA {
   PanelOfA() = default;
   PanelOfA(const GemmCall<float>& g, std::int64_t p, std::int64_t kc, std::int64_t i,
            std::int64_t rows, Pair* to)
-      : from_(g.a + i * g.a_row + p * g.a_col),
+      : from_(g.a.plain() + i * g.a_row + p * g.a_col),
         row_(g.a_row),
         col_(g.a_col),
         terms_(kc),

@@ -24,7 +24,7 @@ class SplitSums {
     block_ = block;
     finished_ = 0;
     result_.ldc = g_.ldc;
-    result_.c = g_.c + block.i * g_.ldc + block.j;
+    result_.c = g_.c.plain() + block.i * g_.ldc + block.j;
     result_.epilogue = epilogue_of(g_, block.p == 0, block.p + block.kc == g_.k, block.i, block.j);
   }
 
@@ -90,7 +90,7 @@ class SplitSums {
     for (std::int64_t p = 0; p < block_.kc; p += split_terms) {
       panel.read_next(b);
       const std::int64_t terms = min_of(split_terms, block_.kc - p);
-      const float* const a = g_.a + block_.i * g_.a_row + (block_.p + p) * g_.a_col;
+      const float* const a = g_.a.plain() + block_.i * g_.a_row + (block_.p + p) * g_.a_col;
       for (std::int64_t r = 0; r < block_.rows; r += 4) {
         for (std::int64_t c = 0; c < split_width; c += L) {
           const std::int64_t rows = min_of(4, block_.rows - r);

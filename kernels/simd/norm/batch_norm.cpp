@@ -242,7 +242,7 @@ constexpr BatchNormKernels<T, X> make() {
 
 constinit const BatchNormKernels<float> batch_norm_f32 = make<float>();
 constinit const BatchNormKernels<double> batch_norm_f64 = make<double>();
-constinit const BatchNormKernels<float, std::uint16_t> rounded_batch_norm =
+constinit const BatchNormKernels<float, std::uint16_t> batch_norm_bf16 =
     make<float, std::uint16_t>();
 
 }  // namespace ondine::math::ONDINE_ISA

@@ -84,7 +84,7 @@ constexpr LayerNormKernels<T, X> kernels_of = {&sum<T, X>,
 
 constinit const LayerNormKernels<float> layer_norm_f32 = kernels_of<float>;
 constinit const LayerNormKernels<double> layer_norm_f64 = kernels_of<double>;
-constinit const LayerNormKernels<float, std::uint16_t> rounded_layer_norm =
+constinit const LayerNormKernels<float, std::uint16_t> layer_norm_bf16 =
     kernels_of<float, std::uint16_t>;
 
 }  // namespace ondine::math::ONDINE_ISA

@@ -87,14 +87,14 @@ template <class T>
 constexpr SoftmaxKernels<T> kernels_of = {&softmax<T, false>, &softmax<T, true>, &log_softmax<T>,
                                           &softmax_gradient<T, T>, &log_softmax_gradient<T>};
 
-constexpr SoftmaxKernels<float> with_rounded(SoftmaxKernels<float> kernels) {
-  kernels.rounded_softmax_gradient = &softmax_gradient<float, std::uint16_t>;
+constexpr SoftmaxKernels<float> with_bf16(SoftmaxKernels<float> kernels) {
+  kernels.softmax_gradient_bf16 = &softmax_gradient<float, std::uint16_t>;
   return kernels;
 }
 
 }  // namespace
 
-constinit const SoftmaxKernels<float> softmax_f32 = with_rounded(kernels_of<float>);
+constinit const SoftmaxKernels<float> softmax_f32 = with_bf16(kernels_of<float>);
 constinit const SoftmaxKernels<double> softmax_f64 = kernels_of<double>;
 
 }  // namespace ondine::math::ONDINE_ISA

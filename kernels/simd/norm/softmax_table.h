@@ -15,8 +15,8 @@ struct SoftmaxKernels {
   void (*softmax_gradient)(T* dx, const T* dy, const T* y, std::int64_t n);
   void (*log_softmax_gradient)(T* dx, const T* dy, const T* y, std::int64_t n);
   // softmax_gradient for a y in bfloat16, by its bits. Null in double.
-  void (*rounded_softmax_gradient)(T* dx, const T* dy, const std::uint16_t* y,
-                                   std::int64_t n) = nullptr;
+  void (*softmax_gradient_bf16)(T* dx, const T* dy, const std::uint16_t* y,
+                                std::int64_t n) = nullptr;
 };
 
 }  // namespace ondine::math

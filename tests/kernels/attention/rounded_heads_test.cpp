@@ -69,7 +69,7 @@ struct Heads : AttentionHeads<float> {
     AttentionShape packed = shape;
     packed.packed = 3;
     const AttentionPrimitive<float> primitive(packed, pool.threads(), kernels);
-    REQUIRE(AttentionPrimitive<float>::takes_rounded(packed, kernels));
+    REQUIRE(AttentionPrimitive<float>::takes_bf16(packed, kernels));
     const Index row = shape.interleaved * shape.head_size;
     const auto size = static_cast<Index>(q.size());
     std::vector<float> wide(at(3 * size));
@@ -81,9 +81,9 @@ struct Heads : AttentionHeads<float> {
     }
     std::vector<bfloat16> rounds(wide.size());
     std::ranges::transform(wide, rounds.begin(), to_bfloat16);
-    const AttentionOperand<float> first(
-        narrow ? reinterpret_cast<const float*>(rounds.data()) : wide.data(), narrow);
-    const AttentionOperands<float> operands{first, first.from(row), first.from(2 * row)};
+    Elements<const float> first = wide.data();
+    if (narrow) first = rounds.data();
+    const AttentionOperands<float> operands{first, first + row, first + 2 * row};
     std::vector<float> y(dy.size()), derivatives(wide.size());
     float* const dq = derivatives.data();
     const AttentionScores<float> scores{scale, mask.empty() ? nullptr : mask.data(), offsets.data(),

@@ -175,13 +175,14 @@ TEST_CASE("joined images are multiplied by vectors and by tiles, from and to bfl
     const std::size_t elements = c.y.size();
     const std::vector<float> wide =
         run(c, desc, true, ConvPrimitive<float>::make(desc, 1, "pointwise_bf16", set), 1, elements);
-    desc.x_rounded = desc.y_rounded = true;
+    desc.x_stored = desc.y_stored = Storage::bf16;
     const auto narrow = ConvPrimitive<float>::make(desc, 1, "pointwise_bf16", set);
     REQUIRE((narrow.rounding().reads_x && narrow.rounding().writes_y));
     std::vector<std::uint16_t> x, y(elements);
     for (const float v : c.x) x.push_back(std::bit_cast<std::uint16_t>(to_bfloat16(v)));
-    ConvArgs<float> args = c.args(true, reinterpret_cast<float*>(y.data()));
-    args.x = reinterpret_cast<const float*>(x.data());
+    ConvArgs<float> args = c.args(true, nullptr);
+    args.x = x.data();
+    args.result = y.data();
     ThreadPool pool(1);
     const Scratch scratch(narrow.workspace());
     narrow.run(pool, args, scratch);

@@ -144,14 +144,13 @@ TEST_CASE("results of one block of terms are rounded while they are stored") {
       REQUIRE(GemmPrimitive<float>::rounds_result(t.shape, *lower));
       std::vector<bfloat16> wanted;
       for (const float value : t.run(1, *lower)) wanted.push_back(to_bfloat16(value));
-      t.shape.c_rounded = true;
+      t.shape.c_stored = Storage::bf16;
       for (const int threads : {1, 3}) {
         ThreadPool pool(threads);
         Scratch scratch(gemm_workspace<float>(t.shape, 1, threads, *lower));
         std::vector<bfloat16> result;
         for (const float value : t.c) result.push_back(to_bfloat16(value));
-        gemm(pool, t.shape, t.a.data(), t.b.data(), reinterpret_cast<float*>(result.data()),
-             t.options, scratch, *lower);
+        gemm(pool, t.shape, t.a.data(), t.b.data(), result.data(), t.options, scratch, *lower);
         CHECK(scratch.intact());
         CHECK(std::ranges::equal(result, wanted, {}, &bfloat16::bits, &bfloat16::bits));
       }
@@ -163,7 +162,7 @@ TEST_CASE("results of one block of terms are rounded while they are stored") {
   CHECK(!GemmPrimitive<float>::rounds_result({40, 40, 64}, without(*lower, ProductMode::bf16)));
 }
 
-TEST_CASE("factors held in bfloat16 give the bits of those that are rounded while being packed") {
+TEST_CASE("factors stored in bfloat16 give the bits of those that are rounded while being packed") {
   const Kernels* lower = each_lower_kernels();
   if (lower == nullptr) return;
   // The first count elements: just as long as it has to be, so that reading beyond it shows.
@@ -192,13 +191,12 @@ TEST_CASE("factors held in bfloat16 give the bits of those that are rounded whil
       const auto b = narrow(wide.b, s.trans_b ? (n - 1) * s.ldb + k : (k - 1) * s.ldb + n);
       for (const int which : {1, 2, 3}) {
         Product t = wide;
-        t.shape.a_rounded = which % 2 != 0;
-        t.shape.b_rounded = which / 2 != 0;
         CAPTURE(which);
-        const float* const left =
-            t.shape.a_rounded ? reinterpret_cast<const float*>(a.data()) : t.a.data();
-        const float* const right =
-            t.shape.b_rounded ? reinterpret_cast<const float*>(b.data()) : t.b.data();
+        Elements<const float> left = t.a.data(), right = t.b.data();
+        if (which % 2 != 0) left = a.data();
+        if (which / 2 != 0) right = b.data();
+        t.shape.a_stored = left.storage();
+        t.shape.b_stored = right.storage();
         for (const int threads : {1, 3}) {
           ThreadPool pool(threads);
           Scratch scratch(gemm_workspace<float>(t.shape, 1, threads, *lower));

@@ -32,9 +32,9 @@ struct Product {
   std::vector<float> run(const Kernels& kernels, int threads, bool as_stored,
                          GemmOptions<float> options = {}) const {
     GemmShape s = shape;
-    s.b_rounded = as_stored;
-    const float* const b =
-        as_stored ? reinterpret_cast<const float*>(stored.data()) : widened.data();
+    Elements<const float> b = widened.data();
+    if (as_stored) b = stored.data();
+    s.b_stored = b.storage();
     const Gemm gemm(s, 1, threads, kernels);
     ThreadPool pool(threads);
     Scratch scratch(gemm.workspace());

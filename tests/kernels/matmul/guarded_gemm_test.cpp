@@ -19,8 +19,9 @@ class Factor {
  public:
   Factor(const std::vector<float>& elements, Guard guard)
       : whole_(elements, guard), rounded_(rounded(elements), guard) {}
-  const float* data(bool is_rounded) const {
-    return is_rounded ? reinterpret_cast<const float*>(rounded_.data()) : whole_.data();
+  Elements<const float> elements(Storage storage) const {
+    if (storage == Storage::bf16) return rounded_.data();
+    return whole_.data();
   }
 
  private:
@@ -36,7 +37,8 @@ class Factor {
 void check_product(const GemmShape& s, const Kernels& kernels, Guard guard,
                    bool has_row_bias = true) {
   INFO(isa_name(kernels) << " " << s.m << " x " << s.n << " x " << s.k << " transposed "
-                         << s.trans_a << s.trans_b << " rounded " << s.a_rounded << s.b_rounded);
+                         << s.trans_a << s.trans_b << " in bytes "
+                         << element_bytes<float>(s.a_stored) << element_bytes<float>(s.b_stored));
   Numbers numbers(static_cast<std::uint64_t>(s.m + s.n + s.k));
   const auto a = numbers.row<float>(s.m * s.k);
   const auto b = numbers.row<float>(s.k * s.n);
@@ -47,7 +49,7 @@ void check_product(const GemmShape& s, const Kernels& kernels, Guard guard,
   const GemmPrimitive<float> gemm(s, 1, 1, kernels);
   ThreadPool pool(1);
   const Scratch scratch(gemm.workspace());
-  gemm.run(pool, {}, left.data(s.a_rounded), right.data(s.b_rounded), c.data(),
+  gemm.run(pool, {}, left.elements(s.a_stored), right.elements(s.b_stored), c.data(),
            {.col_bias = columns.data(), .row_bias = has_row_bias ? rows.data() : nullptr},
            Workspace(scratch));
   CHECK(scratch.intact());
@@ -62,7 +64,7 @@ void check_product(const GemmShape& s, const Kernels& kernels, Guard guard,
       worst = std::max(worst, std::abs(sum - double{c.data()[i * s.n + j]}));
     }
   }
-  const bool rounds = s.b_rounded || GemmPrimitive<float>::takes_rounded(s, kernels);
+  const bool rounds = s.b_stored == Storage::bf16 || GemmPrimitive<float>::takes_bf16(s, kernels);
   CHECK(worst < (rounds ? 0.01 : 1e-5) * (1 + std::sqrt(static_cast<double>(s.k))));
 }
 
@@ -79,10 +81,10 @@ TEST_CASE("products read and write nothing beside their operands") {
             GemmShape s{.m = m, .n = n, .k = k};
             s.trans_a = (form & 1) != 0;
             s.trans_b = (form & 2) != 0;
-            s.a_rounded = (form & 4) != 0;
-            s.b_rounded = (form & 8) != 0;
-            const bool takes = s.a_rounded || !GemmPrimitive<float>::widens_b(s, *kernels)
-                                   ? GemmPrimitive<float>::takes_rounded(s, *kernels)
+            if ((form & 4) != 0) s.a_stored = Storage::bf16;
+            if ((form & 8) != 0) s.b_stored = Storage::bf16;
+            const bool takes = (form & 4) != 0 || !GemmPrimitive<float>::widens_b(s, *kernels)
+                                   ? GemmPrimitive<float>::takes_bf16(s, *kernels)
                                    : true;
             if (form >= 4 && !takes) continue;
             for (const Guard guard : both_guards) check_product(s, *kernels, guard);

@@ -1,4 +1,4 @@
-// Normalizations of an x that is held in bfloat16 against those of the same numbers in float32.
+// Normalizations of an x that is stored in bfloat16 against those of the same numbers in float32.
 #include <algorithm>
 #include <tuple>
 
@@ -27,23 +27,24 @@ struct Both {
       value = to_float(narrow.back());
     }
   }
-  const float* elements(bool rounded) const {
-    return rounded ? reinterpret_cast<const float*>(narrow.data()) : wide.data();
+  Elements<const float> elements(Storage storage) const {
+    if (storage == Storage::bf16) return narrow.data();
+    return wide.data();
   }
   Floats wide;
   std::vector<bfloat16> narrow;
 };
 
-// run(rounded, pool, kernels) returns results, which must not depend on the form.
+// run(storage, pool, kernels) returns results, which must not depend on the form.
 template <class Run>
 void check_same(Run&& run) {
   for (const Kernels* kernels : all_kernels()) {
     CAPTURE(isa_name(*kernels));
     ThreadPool one(1);
     ThreadPool three(3);
-    const Floats want = run(false, one, *kernels);
-    CHECK(same_bits(run(true, one, *kernels), want));
-    CHECK(same_bits(run(true, three, *kernels), want));
+    const Floats want = run(Storage::plain, one, *kernels);
+    CHECK(same_bits(run(Storage::bf16, one, *kernels), want));
+    CHECK(same_bits(run(Storage::bf16, three, *kernels), want));
   }
 }
 
@@ -72,13 +73,13 @@ TEST_CASE("batch normalization of an x in bfloat16 has the bits of the widened x
              {Activation::bounds, Activation::hard_swish, Activation::swish}) {
           if (!bounded && activation != Activation::bounds) continue;
           CAPTURE(static_cast<int>(pass), bounded, static_cast<int>(activation));
-          check_same([&](bool rounded, ThreadPool& pool, const Kernels& kernels) {
-            BatchNormDesc desc{.shape = s, .pass = pass, .masked = bounded, .rounded = rounded};
+          check_same([&](Storage storage, ThreadPool& pool, const Kernels& kernels) {
+            BatchNormDesc desc{.shape = s, .pass = pass, .masked = bounded, .x_stored = storage};
             desc.activation = activation;
             if (bounded) desc.low = -0.5, desc.high = 0.5;
             Floats out(dy.size()), first(scale.size()), second(scale.size());
             BatchNormPrimitive<float>(desc, kernels)
-                .run(pool, {.x = x.elements(rounded),
+                .run(pool, {.x = x.elements(storage),
                             .scale = scale.data(),
                             .bias = bias.data(),
                             .mean = mean.data(),
@@ -105,16 +106,16 @@ TEST_CASE("layer normalization of an x in bfloat16 has the bits of the widened x
       Numbers numbers(static_cast<std::uint64_t>(length));
       const Both x(numbers, rows * length, 2);
       const Floats dy = numbers.row<float>(rows * length), scale = numbers.row<float>(length);
-      check_same([&](bool rounded, ThreadPool& pool, const Kernels& kernels) {
+      check_same([&](Storage storage, ThreadPool& pool, const Kernels& kernels) {
         Floats y(dy.size()), mean(static_cast<std::size_t>(rows)), inv_std(mean.size());
-        LayerNormPrimitive<float>({.rows = rows, .length = length, .rounded = rounded}, kernels)
-            .run(pool, {.x = x.elements(rounded),
+        LayerNormPrimitive<float>({.rows = rows, .length = length, .x_stored = storage}, kernels)
+            .run(pool, {.x = x.elements(storage),
                         .scale = scale.data(),
                         .y = y.data(),
                         .saved_mean = mean.data(),
                         .saved_inv_std = inv_std.data()});
         Floats dx(dy.size()), plain(dy.size()), dscale(scale.size()), dbias(scale.size());
-        LayerNormArgs<float> args{.x = x.elements(rounded),
+        LayerNormArgs<float> args{.x = x.elements(storage),
                                   .scale = scale.data(),
                                   .dy = dy.data(),
                                   .mean = mean.data(),
@@ -123,7 +124,7 @@ TEST_CASE("layer normalization of an x in bfloat16 has the bits of the widened x
                                   .dscale = dscale.data(),
                                   .dbias = dbias.data()};
         LayerNormDesc desc{
-            .rows = rows, .length = length, .backward = true, .scaled = true, .rounded = rounded};
+            .rows = rows, .length = length, .backward = true, .scaled = true, .x_stored = storage};
         LayerNormPrimitive<float>(desc, kernels).run(pool, args);
         desc.scaled = false;
         args.dx = plain.data();
@@ -141,12 +142,12 @@ TEST_CASE("the gradient of softmax of a y in bfloat16 has the bits of the widene
     const Both y(numbers, 50 * length);
     const Floats dy = numbers.row<float>(50 * length);
     SoftmaxDesc desc{.outer = 50, .length = length, .backward = true};
-    REQUIRE(SoftmaxPrimitive<float>::takes_rounded(desc));
-    check_same([&](bool rounded, ThreadPool& pool, const Kernels& kernels) {
-      desc.rounded = rounded;
+    REQUIRE(SoftmaxPrimitive<float>::takes_bf16(desc));
+    check_same([&](Storage storage, ThreadPool& pool, const Kernels& kernels) {
+      desc.y_stored = storage;
       Floats dx(dy.size());
       SoftmaxPrimitive<float>(desc, kernels)
-          .run(pool, {.dy = dy.data(), .y = y.elements(rounded), .result = dx.data()});
+          .run(pool, {.dy = dy.data(), .y = y.elements(storage), .result = dx.data()});
       return dx;
     });
   }
@@ -174,12 +175,12 @@ TEST_CASE("depthwise gradients of a normalized x in bfloat16 have the bits of th
     const Floats bias = numbers.row<float>(channels), mean = numbers.row<float>(channels);
     const Floats variance(scale.size(), 0.5F);
     for (const Activation activation : {Activation::bounds, Activation::swish})
-      check_same([&](bool rounded, ThreadPool& pool, const Kernels& kernels) {
+      check_same([&](Storage storage, ThreadPool& pool, const Kernels& kernels) {
         const NormalizedDepthwiseGrad<float> gradient({.shape = shape,
                                                        .floor = 0,
                                                        .low = 0,
                                                        .high = 0.7,
-                                                       .rounded = rounded,
+                                                       .x_stored = storage,
                                                        .activation = activation},
                                                       pool.threads(), kernels);
         Floats dx(x.wide.size()), dscale(scale.size()), dbias(scale.size()), dw(w.size());
@@ -187,7 +188,7 @@ TEST_CASE("depthwise gradients of a normalized x in bfloat16 have the bits of th
         gradient.run(pool,
                      {.dy = dy.data(),
                       .w = w.data(),
-                      .x = x.elements(rounded),
+                      .x = x.elements(storage),
                       .scale = scale.data(),
                       .bias = bias.data(),
                       .mean = mean.data(),
@@ -203,7 +204,7 @@ TEST_CASE("depthwise gradients of a normalized x in bfloat16 have the bits of th
   }
 }
 
-TEST_CASE("normalizations write a rounded copy of x, also where y overwrites it") {
+TEST_CASE("normalizations write a copy of x in bfloat16, also where y overwrites it") {
   Numbers numbers(1);
   const ChannelShape s{3, 5, 41};
   const Index n = s.batch * s.channels * s.spatial;
@@ -224,7 +225,7 @@ TEST_CASE("normalizations write a rounded copy of x, also where y overwrites it"
                         .scale = scale.data(),
                         .bias = bias.data(),
                         .y = y.data(),
-                        .rounded_x = with_copy ? copy.data() : nullptr,
+                        .bf16_x = with_copy ? copy.data() : nullptr,
                         .batch_mean = mean.data(),
                         .batch_variance = variance.data()});
         if (!with_copy) first = y;
@@ -234,8 +235,7 @@ TEST_CASE("normalizations write a rounded copy of x, also where y overwrites it"
       std::vector<std::uint16_t> copy(x.size());
       Floats y(x.size());
       LayerNormPrimitive<float>({.rows = s.batch * s.channels, .length = s.spatial}, *kernels)
-          .run(pool,
-               {.x = x.data(), .scale = scale.data(), .y = y.data(), .rounded_x = copy.data()});
+          .run(pool, {.x = x.data(), .scale = scale.data(), .y = y.data(), .bf16_x = copy.data()});
       CHECK(copy == want);
     }
   }

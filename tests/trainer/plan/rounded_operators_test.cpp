@@ -169,6 +169,7 @@ const std::vector<Case>& cases() {
       {"MatMulT", ondine_domain, 1, {Shape{20, 32}, Shape{32, 40}, Shape{40}, Shape{20, 40}}},
       {"Gemm", "", 13, {Shape{20, 32}, Shape{32, 40}, Shape{20, 40}}},
       {"Gemm", "", 13, {Shape{20, 32}, Shape{32, 40}, Shape{1}}},
+      {"Gemm", "", 13, {Shape{20, 32}, Shape{32, 40}, Shape{20, 40}}, 1, {{"alpha", 0.0F}}},
       {"GemmActivation", ondine_domain, 7, {Shape{20, 32}, Shape{32, 40}, Shape{40}}, 1, relu6},
       {"DequantizeMatMul", ondine_domain, 1, {Shape{20, 32}, Shape{32, 40}}, 1, {}, {}, 0b10},
       {"GemmSgdUpdate", ondine_domain, 1, {Shape{20, 40}, Shape{20, 32}, Shape{32, 40}, Shape{}}},

@@ -195,20 +195,20 @@ TEST_CASE("inverted bottlenecks that round factors have the bits of their convol
     const std::vector<std::uint16_t> y = rounded_elements(narrow.run(pool, *kernels));
     const auto x = rounded_elements(narrow.x), first = rounded_elements(narrow.pointwise),
                second = rounded_elements(narrow.projection);
-    narrow.desc.inner.x_rounded = true;
-    narrow.desc.inner.pointwise_rounded = in > 0;
-    narrow.desc.projection_rounded = narrow.desc.y_rounded = true;
+    narrow.desc.inner.x_stored = Storage::bf16;
+    if (in > 0) narrow.desc.inner.pointwise_stored = Storage::bf16;
+    narrow.desc.projection_stored = narrow.desc.y_stored = Storage::bf16;
     const InvertedBottleneck<float> primitive(narrow.desc, 3, *kernels);
     REQUIRE(primitive.rounds_expansion() == (in > 0));
     REQUIRE((primitive.rounds_projection() && primitive.rounds_result() && primitive.reads_x()));
     const Scratch memory(primitive.workspace());
     InvertedBottleneckArgs<float> args{.inner = narrow.inner_args()};
-    args.inner.x = reinterpret_cast<const float*>(x.data());
-    args.inner.pointwise = reinterpret_cast<const float*>(first.data());
-    args.projection = reinterpret_cast<const float*>(second.data());
+    args.inner.x = x.data();
+    if (in > 0) args.inner.pointwise = first.data();
+    args.projection = second.data();
     args.projection_bias = narrow.projection_bias.data();
     std::vector<std::uint16_t> got(y.size());
-    args.y = reinterpret_cast<float*>(got.data());
+    args.y = got.data();
     primitive.run(pool, args, memory);
     CHECK(memory.intact());
     CHECK(got == y);

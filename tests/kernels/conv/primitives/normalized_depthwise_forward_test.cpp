@@ -81,7 +81,7 @@ struct Case {
                    .bias = bias.data(),
                    .w = w.data(),
                    .y = results.data(),
-                   .rounded_x = copy.empty() ? nullptr : copy.data(),
+                   .bf16_x = copy.empty() ? nullptr : copy.data(),
                    .batch_mean = of_x,
                    .batch_variance = of_x + scale.size(),
                    .y_mean = of_y,

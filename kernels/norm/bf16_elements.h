@@ -1,40 +1,19 @@
-// Operands of normalizations that are held in bfloat16, given as if they were of another type.
+// Operands of normalizations that are stored in bfloat16.
 #pragma once
 
 #include <algorithm>
-#include <bit>
 #include <cstdint>
 
+#include "kernels/common/stored_elements.h"
 #include "kernels/simd/tables.h"
 #include "kernels/simd/vector/convert_table.h"
 
 namespace ondine::math {
 
-// X: the type of the elements of x, T, or bfloat16 by its bits.
-template <class X, class T>
-const X* elements_of(const T* x) {
-  return reinterpret_cast<const X*>(x);
-}
-
-// body.template operator()<X>() with the type of the elements of an x that is `rounded` or not.
-template <class T, class Body>
-decltype(auto) visit_elements(bool rounded, Body&& body) {
-  if constexpr (sizeof(T) == sizeof(float)) {
-    if (rounded) return body.template operator()<std::uint16_t>();
-  }
-  return body.template operator()<T>();
-}
-
-template <class T>
-T widened(T x) {
-  return x;
-}
-inline float widened(std::uint16_t x) { return std::bit_cast<float>(std::uint32_t{x} << 16); }
-
 // Copies a row in bfloat16.
-class RoundedCopy {
+class Bf16Copy {
  public:
-  explicit RoundedCopy(const Kernels& kernels) : convert_(kernels.convert) {}
+  explicit Bf16Copy(const Kernels& kernels) : convert_(kernels.convert) {}
   void operator()(std::uint16_t* to, const float* x, std::int64_t n) const {
     convert_->float_to_bfloat16(to, x, n);
   }
@@ -57,7 +36,7 @@ struct NormKernels {
 template <class T, class X>
 NormKernels<T, X> norm_kernels(const Kernels& kernels) {
   if constexpr (sizeof(X) < sizeof(float)) {
-    const RoundedNormKernels& set = kernels.rounded_norm;
+    const Bf16NormKernels& set = kernels.norm_bf16;
     return {set.layer_norm, set.batch_norm, set.depthwise_norm};
   } else {
     const KernelSet<T>& set = kernel_set<T>(kernels);
