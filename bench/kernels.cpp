@@ -52,12 +52,12 @@ std::vector<double> best_of(std::size_t candidates, Body&& body) {
   return best;
 }
 
-std::vector<const Kernels*> sets() {
-  std::vector<const Kernels*> all;
+std::vector<const SimdTables*> sets() {
+  std::vector<const SimdTables*> all;
   const char* const only = std::getenv("ONDINE_ISA");
   for (const ProductMode mode : {ProductMode::float32, ProductMode::split, ProductMode::bf16}) {
     for (const Isa isa : {Isa::baseline, Isa::avx2, Isa::avx512, Isa::amx}) {
-      const auto* k = kernels_for(isa, mode);
+      const auto* k = simd_tables_for(isa, mode);
       if (k && (!only || std::strcmp(only, isa_name(*k)) == 0)) all.push_back(k);
     }
   }
@@ -167,13 +167,13 @@ void bench_conv(const ConvShape& s) {
   };
   Memory memory(16u << 20);
   const Workspace ws{memory.data(), memory.size()};
-  const auto run = [&](const Kernels& k, ConvDirection direction, float* result) {
+  const auto run = [&](const SimdTables& k, ConvDirection direction, float* result) {
     ConvPrimitive<float>::make({s, direction}, 1, k)
         .run(pool, {x.data(), w.data(), dy.data(), nullptr, result}, ws);
   };
-  row("", [&](const Kernels& k) { run(k, ConvDirection::forward, y.data()); });
-  row(" dx", [&](const Kernels& k) { run(k, ConvDirection::backward_data, dx.data()); });
-  row(" dw", [&](const Kernels& k) { run(k, ConvDirection::backward_weights, dw.data()); });
+  row("", [&](const SimdTables& k) { run(k, ConvDirection::forward, y.data()); });
+  row(" dx", [&](const SimdTables& k) { run(k, ConvDirection::backward_data, dx.data()); });
+  row(" dw", [&](const SimdTables& k) { run(k, ConvDirection::backward_weights, dw.data()); });
 }
 
 void bench_layers() {
@@ -194,7 +194,7 @@ void bench_layers() {
   std::vector<float> scale_gradient(64), bias_gradient(64);
   PoolShape p{planes, {1, size, size}, {1, 2, 2}, {1, size / 2, size / 2}, {1, 2, 2}};
   const auto pooled = [&](const char* name, const PoolDesc& desc, const PoolArgs<float>& args) {
-    row(name, n, [&](const Kernels& k) { PoolPrimitive<float>(desc, k).run(pool, args); });
+    row(name, n, [&](const SimdTables& k) { PoolPrimitive<float>(desc, k).run(pool, args); });
   };
   pooled("max_pool 2x2", {.shape = p, .indices = true},
          {.x = x.data(), .result = y.data(), .new_indices = index.data()});
@@ -215,7 +215,7 @@ void bench_layers() {
                                   .dscale = scale_gradient.data(),
                                   .dbias = bias_gradient.data()};
   const auto normalized = [&](const char* name, BatchNormPass pass) {
-    row(name, n, [&](const Kernels& k) {
+    row(name, n, [&](const SimdTables& k) {
       BatchNormPrimitive<float>({{1, planes, size * size}, pass}, k).run(pool, norm);
     });
   };
@@ -223,11 +223,11 @@ void bench_layers() {
   normalized("batch_norm, inference", BatchNormPass::inference);
   normalized("batch_norm, backward", BatchNormPass::backward);
   std::vector<float> gates(4 * 128), cell(128), hidden(128), slope(4 * 128);
-  row("LSTM cells, rows of 128", 128, [&](const Kernels& k) {
+  row("LSTM cells, rows of 128", 128, [&](const SimdTables& k) {
     std::fill(gates.begin(), gates.end(), 0.5f);
     cell_kernels<float>(k).lstm(gates.data(), cell.data(), hidden.data(), 128);
   });
-  row("LSTM cell gradients, rows of 128", 128, [&](const Kernels& k) {
+  row("LSTM cell gradients, rows of 128", 128, [&](const SimdTables& k) {
     std::fill(cell.begin(), cell.end(), 0.5f);
     cell_kernels<float>(k).lstm_gradient({.n = 128,
                                           .z = gates.data(),
@@ -238,10 +238,10 @@ void bench_layers() {
                                           .dc = cell.data(),
                                           .dz = slope.data()});
   });
-  row("column_sums, rows of 1024", n, [&](const Kernels& k) {
+  row("column_sums, rows of 1024", n, [&](const SimdTables& k) {
     column_sums(pool, y.data(), x.data(), static_cast<Index>(x.size()) / 1024, 1024, 1024, k);
   });
-  row("softmax, rows of 128", n, [&](const Kernels& k) {
+  row("softmax, rows of 128", n, [&](const SimdTables& k) {
     SoftmaxPrimitive<float>({.outer = static_cast<Index>(x.size()) / 128, .length = 128}, k)
         .run(pool, {.x = x.data(), .result = y.data()});
   });

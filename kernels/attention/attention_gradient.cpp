@@ -80,7 +80,7 @@ void AttentionPrimitive<T>::mask_gradient(const Run& run, const T* dy,
                    });
   if (groups_ == 1) return;
   constexpr std::int64_t grain = 4096;
-  const auto axpy = kernel_set<T>(*kernels_).vector->axpy;
+  const auto axpy = tables_of<T>(*kernels_).vector->axpy;
   const std::int64_t chunks = (elements + grain - 1) / grain;
   run.pool.for_chunks(s.masks * chunks, 1, [&](std::int64_t begin, std::int64_t end) {
     for (auto i = begin; i < end; ++i) {

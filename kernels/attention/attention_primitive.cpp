@@ -30,7 +30,7 @@ std::int64_t groups_of_heads(const AttentionShape& s) {
 
 template <class T>
 std::shared_ptr<const HeadKernel<T>> heads_of(const AttentionShape& shape, std::int64_t tile_rows,
-                                              std::int64_t rows, const Kernels& kernels) {
+                                              std::int64_t rows, const SimdTables& kernels) {
   if constexpr (sizeof(T) == sizeof(float)) {
     if (AttentionPrimitive<T>::takes_bf16(shape, kernels)) {
       return std::make_shared<const RoundedHeads>(shape, rows, kernels);
@@ -43,13 +43,13 @@ std::shared_ptr<const HeadKernel<T>> heads_of(const AttentionShape& shape, std::
 }  // namespace
 
 template <class T>
-bool AttentionPrimitive<T>::takes_bf16(const AttentionShape& shape, const Kernels& kernels) {
+bool AttentionPrimitive<T>::takes_bf16(const AttentionShape& shape, const SimdTables& kernels) {
   return sizeof(T) == sizeof(float) && shape.count > 0 && RoundedHeads::takes(shape, kernels);
 }
 
 template <class T>
 AttentionPrimitive<T>::AttentionPrimitive(const AttentionShape& shape, int threads,
-                                          const Kernels& kernels, bool trains_mask)
+                                          const SimdTables& kernels, bool trains_mask)
     : shape_(shape), kernels_(&kernels), tile_rows_(tile_rows(shape)) {
   if (shape.count == 0 || shape.keys == 0) return;
   const std::int64_t rows =

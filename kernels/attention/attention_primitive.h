@@ -28,12 +28,12 @@ template <class T>
 class AttentionPrimitive {
  public:
   // Whether operands may be bfloat16.
-  static bool takes_bf16(const AttentionShape& shape, const Kernels& kernels);
+  static bool takes_bf16(const AttentionShape& shape, const SimdTables& kernels);
 
   // `threads`: of the pool that will run it. Only the size of the workspace depends on it.
   // `trains_mask`: whether gradients of masks will be asked for.
   AttentionPrimitive(const AttentionShape& shape, int threads,
-                     const Kernels& kernels = math::kernels(), bool trains_mask = false);
+                     const SimdTables& kernels = math::simd_tables(), bool trains_mask = false);
 
   std::size_t workspace() const noexcept { return workspace_; }  // bytes, of either direction
   // Y = softmax(S) V
@@ -85,7 +85,7 @@ class AttentionPrimitive {
                      ScratchPool& slots) const;
 
   AttentionShape shape_;
-  const Kernels* kernels_;
+  const SimdTables* kernels_;
   std::int64_t tile_rows_ = 1;
   std::shared_ptr<const HeadKernel<T>> heads_;  // null where there is nothing to compute
   std::int64_t groups_ = 1;  // of the heads of each mask, where the mask has a gradient

@@ -92,7 +92,7 @@ GemmShape PlainHeads<T>::product_shape(Product product, const AttentionShape& s,
 template <class T>
 typename PlainHeads<T>::Products PlainHeads<T>::make_products(const AttentionShape& s,
                                                               std::int64_t rows,
-                                                              const Kernels& kernels) {
+                                                              const SimdTables& kernels) {
   const auto make = [&](Product product) {
     return GemmPrimitive<T>(product_shape(product, s, rows, s.keys), 1, 1, kernels);
   };
@@ -125,7 +125,7 @@ std::size_t PlainHeads<T>::product_bytes() const {
 
 template <class T>
 PlainHeads<T>::PlainHeads(const AttentionShape& shape, std::int64_t tile_rows, std::int64_t rows,
-                          const Kernels& kernels)
+                          const SimdTables& kernels)
     : shape_(shape),
       kernels_(&kernels),
       tile_rows_(tile_rows),
@@ -159,8 +159,8 @@ void PlainHeads<T>::weights(ThreadPool& pool, const AttentionTile& tile,
   multiply(pool, scores_product, tile, operands.q.plain() + s.q_offset(tile.head, tile.first),
            operands.k.plain() + s.k_offset(tile.head, tile.keys.begin), to, {.alpha = scores.scale},
            memory);
-  const auto weights = kernel_set<T>(*kernels_).softmax->weights;
-  const VectorKernels<T>& vector = *kernel_set<T>(*kernels_).vector;
+  const auto weights = tables_of<T>(*kernels_).softmax->weights;
+  const auto axpy = tables_of<T>(*kernels_).vector->axpy;
   const std::int64_t n = tile.keys.size;
   for (std::int64_t i = 0; i < tile.rows; ++i) {
     T* row = to + i * n;
@@ -238,8 +238,8 @@ void PlainHeads<T>::run_gradient(ThreadPool& pool, const AttentionTile& tile,
   }
   if (dq == nullptr && dk == nullptr && dmask == nullptr) return;
   multiply(pool, ds_product, tile, tile_dy, operands.v.plain() + values, ds, {}, memory);
-  const auto softmax_gradient = kernel_set<T>(*kernels_).softmax->softmax_gradient;
-  const auto tanh_gradient = kernel_set<T>(*kernels_).vector->tanh_gradient;
+  const auto softmax_gradient = tables_of<T>(*kernels_).softmax->softmax_gradient;
+  const auto axpy = tables_of<T>(*kernels_).vector->axpy;
   const std::int64_t n = tile.keys.size;
   for (std::int64_t i = 0; i < tile.rows; ++i) {
     softmax_gradient(ds + i * n, ds + i * n, p + i * n, n);

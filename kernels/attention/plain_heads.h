@@ -14,7 +14,7 @@ class PlainHeads final : public HeadKernel<T> {
  public:
   // `tile_rows`: queries of a tile that sees all keys; `rows`: of any tile at most.
   PlainHeads(const AttentionShape& shape, std::int64_t tile_rows, std::int64_t rows,
-             const Kernels& kernels);
+             const SimdTables& kernels);
 
   std::string_view name() const noexcept override { return "tiled"; }
   std::size_t bytes() const noexcept override { return tiles() * tile_bytes_ + product_bytes_; }
@@ -45,7 +45,8 @@ class PlainHeads final : public HeadKernel<T> {
 
   static GemmShape product_shape(Product product, const AttentionShape& s, std::int64_t rows,
                                  std::int64_t keys);
-  static Products make_products(const AttentionShape& s, std::int64_t rows, const Kernels& kernels);
+  static Products make_products(const AttentionShape& s, std::int64_t rows,
+                                const SimdTables& kernels);
   std::size_t product_bytes() const;
   // A thread computes a tile alone.
   void multiply(ThreadPool& pool, Product product, const AttentionTile& tile, const T* a,
@@ -67,7 +68,7 @@ class PlainHeads final : public HeadKernel<T> {
   }
 
   AttentionShape shape_;
-  const Kernels* kernels_;
+  const SimdTables* kernels_;
   std::int64_t tile_rows_;
   // Products of tiles that see all keys: [0] of full tiles, [1] of the last tile of a head, which
   // may have fewer queries.

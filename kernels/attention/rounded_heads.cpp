@@ -29,7 +29,7 @@ bool is_nan(std::uint16_t bits) { return (bits & 0x7fff) > 0x7f80; }
 
 }  // namespace
 
-bool RoundedHeads::takes(const AttentionShape& s, const Kernels& kernels) {
+bool RoundedHeads::takes(const AttentionShape& s, const SimdTables& kernels) {
   constexpr std::int64_t least = 16;                    // as of products alone
   constexpr std::int64_t most = std::int64_t{1} << 18;  // elements of a factor
   if (kernels.attention_rows == nullptr || !s.key_rows) return false;
@@ -50,7 +50,7 @@ std::int64_t RoundedHeads::packed_elements(std::int64_t k, std::int64_t n) const
   return round_up(n, gemm_->nr) * depth(k) / 2 + spare;
 }
 
-RoundedHeads::RoundedHeads(const AttentionShape& s, std::int64_t rows, const Kernels& kernels)
+RoundedHeads::RoundedHeads(const AttentionShape& s, std::int64_t rows, const SimdTables& kernels)
     : shape_(s), kernels_(&kernels), gemm_(kernels.f32.gemm) {
   score_row_ = odd_lines(round_up(s.keys, std::max(gemm_->nr, lane_group)), 16);
   weight_row_ = left_row(s.keys);

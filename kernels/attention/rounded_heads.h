@@ -16,10 +16,10 @@ namespace ondine::math {
 class RoundedHeads final : public HeadKernel<float> {
  public:
   // Whether the kernels round all products of the shape, and a head's packed factors are not large.
-  static bool takes(const AttentionShape& shape, const Kernels& kernels);
+  static bool takes(const AttentionShape& shape, const SimdTables& kernels);
 
   // `rows`: the most queries of a tile. Tiles begin at any key.
-  RoundedHeads(const AttentionShape& shape, std::int64_t rows, const Kernels& kernels);
+  RoundedHeads(const AttentionShape& shape, std::int64_t rows, const SimdTables& kernels);
 
   std::string_view name() const noexcept override { return "tiled_bf16"; }
   std::size_t bytes() const noexcept override { return bytes_; }
@@ -95,7 +95,7 @@ class RoundedHeads final : public HeadKernel<float> {
                    std::int64_t size, const Rows& to, float beta, std::byte* memory) const;
 
   AttentionShape shape_;
-  const Kernels* kernels_;
+  const SimdTables* kernels_;
   const GemmKernels<float>* gemm_;
   std::int64_t score_row_ = 0;   // floats
   std::int64_t weight_row_ = 0;  // elements of bfloat16

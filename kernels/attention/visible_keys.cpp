@@ -70,9 +70,9 @@ std::size_t VisibleKeys<T>::bytes(const AttentionShape& s) {
 
 template <class T>
 VisibleKeys<T>::VisibleKeys(const AttentionShape& shape, const AttentionScores<T>& scores,
-                            const Kernels& kernels, void* memory)
-    : shape_(shape),
-      scores_(scores),
+                            const SimdTables& kernels, void* memory)
+    : shape_(&shape),
+      scores_(&scores),
       kernels_(&kernels),
       blocks_(divide_up(shape.keys, block)),
       rows_(tile_rows(shape)),
@@ -92,8 +92,8 @@ const T* VisibleKeys<T>::kept_of(std::int64_t head, std::int64_t tile) const {
 // known that nothing is.
 template <class T>
 bool VisibleKeys<T>::read_tile(std::int64_t mask, std::int64_t tile) {
-  const AttentionShape& s = shape_;
-  const auto max_of = kernel_set<T>(*kernels_).vector->max_of;
+  const AttentionShape& s = *shape_;
+  const auto max_of = tables_of<T>(*kernels_).vector->max_of;
   const std::int64_t rows = s.mask_per_query ? s.queries : 1;
   const std::int64_t first = tile * rows_;
   T* const least = kept_ + (mask * tiles_ + tile) * kept();
@@ -213,9 +213,7 @@ bool VisibleKeys<T>::find(ThreadPool& pool, const AttentionOperands<T>& operands
     }
   });
   if (!any.load()) return false;
-  more_ = largest_of_more(pool);
-  if (!(more_ < infinity<T>)) return false;
-  const VectorKernels<T>& vector = *kernel_set<T>(*kernels_).vector;
+  const VectorKernels<T>& vector = *tables_of<T>(*kernels_).vector;
   measure(pool, operands, dy, vector.sum_squares, std::plus<T>());
   bool found = false;
   bool exact = false;
@@ -237,7 +235,7 @@ bool VisibleKeys<T>::find(ThreadPool& pool, const AttentionOperands<T>& operands
 // The heads whose bounds are infinite, by the largest elements.
 template <class T>
 bool VisibleKeys<T>::find_exactly(ThreadPool& pool, const AttentionOperands<T>& operands) {
-  const VectorKernels<T>& vector = *kernel_set<T>(*kernels_).vector;
+  const VectorKernels<T>& vector = *tables_of<T>(*kernels_).vector;
   const auto larger = [](T a, T b) { return std::max(a, b); };
   measure(
       pool, {operands.q, operands.k, {}}, nullptr,

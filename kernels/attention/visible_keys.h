@@ -30,8 +30,8 @@ class VisibleKeys {
   static std::size_t bytes(const AttentionShape& shape);
 
   // `memory`: bytes(shape), for as long as this lives.
-  VisibleKeys(const AttentionShape& shape, const AttentionScores<T>& scores, const Kernels& kernels,
-              void* memory);
+  VisibleKeys(const AttentionShape& shape, const AttentionScores<T>& scores,
+              const SimdTables& kernels, void* memory);
 
   // Returns whether any head hides keys. dy: null, or the derivative that is multiplied by the
   // weights too.
@@ -63,10 +63,9 @@ class VisibleKeys {
   // Whether passing over keys of the head pays under a bound on |q| |k|, which becomes its own.
   bool pays(std::int64_t head, T bound);
 
-  AttentionShape shape_;
-  AttentionScores<T> scores_;
-  const Kernels* kernels_;
-  T more_ = 0;
+  const AttentionShape* shape_;
+  const AttentionScores<T>* scores_;
+  const SimdTables* kernels_;
   std::int64_t blocks_, rows_, tiles_;
   T* bounds_;  // of each head; NaN where nothing is hidden
   T* kept_;    // of each mask and tile

@@ -8,16 +8,18 @@
 namespace ondine::kernels {
 
 void convert_row(float* dst, const bfloat16* src, std::int64_t n) {
-  math::kernels().convert->bfloat16_to_float(dst, reinterpret_cast<const std::uint16_t*>(src), n);
+  math::simd_tables().convert->bfloat16_to_float(dst, reinterpret_cast<const std::uint16_t*>(src),
+                                                 n);
 }
 void convert_row(float* dst, const float16* src, std::int64_t n) {
-  math::kernels().convert->float16_to_float(dst, reinterpret_cast<const std::uint16_t*>(src), n);
+  math::simd_tables().convert->float16_to_float(dst, reinterpret_cast<const std::uint16_t*>(src),
+                                                n);
 }
 void convert_row(bfloat16* dst, const float* src, std::int64_t n) {
-  math::kernels().convert->float_to_bfloat16(reinterpret_cast<std::uint16_t*>(dst), src, n);
+  math::simd_tables().convert->float_to_bfloat16(reinterpret_cast<std::uint16_t*>(dst), src, n);
 }
 void convert_row(float16* dst, const float* src, std::int64_t n) {
-  math::kernels().convert->float_to_float16(reinterpret_cast<std::uint16_t*>(dst), src, n);
+  math::simd_tables().convert->float_to_float16(reinterpret_cast<std::uint16_t*>(dst), src, n);
 }
 
 namespace {

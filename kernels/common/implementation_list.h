@@ -9,7 +9,7 @@
 
 namespace ondine::math {
 
-struct Kernels;
+struct SimdTables;
 
 // One implementation: its name, whether it supports a descriptor and is worth using for it, and how
 // it is made for one that it supports. Both are functions of the descriptor and the instruction set
@@ -17,13 +17,13 @@ struct Kernels;
 template <class Desc, class Implementation>
 struct ImplementationEntry {
   std::string_view name;
-  bool (*supports)(const Desc& desc, const Kernels& kernels);
-  std::unique_ptr<const Implementation> (*make)(const Desc& desc, const Kernels& kernels);
+  bool (*supports)(const Desc& desc, const SimdTables& kernels);
+  std::unique_ptr<const Implementation> (*make)(const Desc& desc, const SimdTables& kernels);
 };
 
 // `supports` of the general implementation, the last of a list.
 template <class Desc>
-bool supports_any(const Desc&, const Kernels&) {
+bool supports_any(const Desc&, const SimdTables&) {
   return true;
 }
 
@@ -31,7 +31,7 @@ bool supports_any(const Desc&, const Kernels&) {
 template <class Desc, class Implementation>
 const ImplementationEntry<Desc, Implementation>& first_supporting(
     std::span<const ImplementationEntry<Desc, Implementation>> list, const Desc& desc,
-    const Kernels& kernels) {
+    const SimdTables& kernels) {
   for (const auto& entry : list) {
     if (entry.supports(desc, kernels)) return entry;
   }
@@ -42,7 +42,7 @@ const ImplementationEntry<Desc, Implementation>& first_supporting(
 template <class Desc, class Implementation>
 const ImplementationEntry<Desc, Implementation>& supporting_by_name(
     std::span<const ImplementationEntry<Desc, Implementation>> list, std::string_view name,
-    const Desc& desc, const Kernels& kernels) {
+    const Desc& desc, const SimdTables& kernels) {
   for (const auto& entry : list) {
     if (entry.name == name && entry.supports(desc, kernels)) return entry;
   }

@@ -22,7 +22,7 @@ class Implementation {
 // `make` of an Algorithm that is constructed from a descriptor and an instruction set.
 template <class Algorithm, class Desc, class Args>
 std::unique_ptr<const Implementation<Args>> make_implementation(const Desc& desc,
-                                                                const Kernels& kernels) {
+                                                                const SimdTables& kernels) {
   return std::make_unique<Algorithm>(desc, kernels);
 }
 
@@ -35,10 +35,10 @@ class Primitive {
   using List = std::span<const Entry>;
 
   // Uses the first implementation of `list` that supports `desc`.
-  Primitive(List list, const Desc& desc, const Kernels& kernels)
+  Primitive(List list, const Desc& desc, const SimdTables& kernels)
       : Primitive(first_supporting(list, desc, kernels), desc, kernels) {}
   // Uses the implementation named `name`; Error(unsupported) if it does not support `desc`.
-  Primitive(List list, std::string_view name, const Desc& desc, const Kernels& kernels)
+  Primitive(List list, std::string_view name, const Desc& desc, const SimdTables& kernels)
       : Primitive(supporting_by_name(list, name, desc, kernels), desc, kernels) {}
 
   void run(ThreadPool& pool, const Args& args) const { implementation_->run(pool, args); }
@@ -46,7 +46,7 @@ class Primitive {
   std::string_view isa() const noexcept { return isa_; }
 
  private:
-  Primitive(const Entry& entry, const Desc& desc, const Kernels& kernels)
+  Primitive(const Entry& entry, const Desc& desc, const SimdTables& kernels)
       : name_(entry.name), isa_(isa_name(kernels)), implementation_(entry.make(desc, kernels)) {}
 
   std::string_view name_;

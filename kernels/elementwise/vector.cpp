@@ -7,8 +7,8 @@
 namespace ondine::math {
 
 template <class T>
-const VectorKernels<T>& vector_kernels(const Kernels& kernels) noexcept {
-  return *kernel_set<T>(kernels).vector;
+const VectorKernels<T>& vector_kernels(const SimdTables& kernels) noexcept {
+  return *tables_of<T>(kernels).vector;
 }
 
 template <class T>
@@ -21,7 +21,7 @@ void apply(ThreadPool& pool, typename VectorKernels<T>::Unary function, T* dst, 
 
 template <class T>
 void column_sums(ThreadPool& pool, T* dst, const T* src, std::int64_t rows, std::int64_t cols,
-                 std::int64_t ld, const Kernels& kernels) {
+                 std::int64_t ld, const SimdTables& kernels) {
   const auto sums = vector_kernels<T>(kernels).column_sums;
   constexpr std::int64_t strip = 64;  // columns of the widest vectors that are summed together
   const std::int64_t strips = (cols + strip - 1) / strip;
@@ -34,10 +34,10 @@ void column_sums(ThreadPool& pool, T* dst, const T* src, std::int64_t rows, std:
 }
 
 #define ONDINE_INSTANTIATE(T)                                                               \
-  template const VectorKernels<T>& vector_kernels<T>(const Kernels&) noexcept;              \
+  template const VectorKernels<T>& vector_kernels<T>(const SimdTables&) noexcept;           \
   template void apply<T>(ThreadPool&, VectorKernels<T>::Unary, T*, const T*, std::int64_t); \
   template void column_sums<T>(ThreadPool&, T*, const T*, std::int64_t, std::int64_t,       \
-                               std::int64_t, const Kernels&);
+                               std::int64_t, const SimdTables&);
 ONDINE_INSTANTIATE(float)
 ONDINE_INSTANTIATE(double)
 #undef ONDINE_INSTANTIATE

@@ -11,7 +11,7 @@
 namespace ondine::math {
 
 template <class T>
-const VectorKernels<T>& vector_kernels(const Kernels& kernels = math::kernels()) noexcept;
+const VectorKernels<T>& vector_kernels(const SimdTables& kernels = math::simd_tables()) noexcept;
 
 // Row functions run over all threads.
 template <class T>
@@ -19,6 +19,6 @@ void apply(ThreadPool& pool, typename VectorKernels<T>::Unary function, T* dst, 
            std::int64_t n);
 template <class T>
 void column_sums(ThreadPool& pool, T* dst, const T* src, std::int64_t rows, std::int64_t cols,
-                 std::int64_t ld, const Kernels& kernels = math::kernels());
+                 std::int64_t ld, const SimdTables& kernels = math::simd_tables());
 
 }  // namespace ondine::math

@@ -203,7 +203,7 @@ class ProjectedLoss {
   std::int64_t depth_;
   bool int64_labels_;
   math::Storage w_stored_ = math::Storage::plain;
-  const math::Kernels* kernels_;
+  const math::SimdTables* kernels_;
   const math::VectorKernels<C>* v_;
   std::optional<ComputeIn<C>> h_;
   std::optional<StoredIn<C>> w_;

@@ -111,7 +111,7 @@ void write_gradient_block(const LossShape& shape, const LabelGradients<C>& gradi
 Kernel bind_grad(BindContext& context) {
   const LossShape shape(context, context.shape(1));
   require_loss_size(shape, context.shape(0));
-  context.set_implementation("blocks", math::isa_name(math::kernels()));
+  context.set_implementation("blocks", math::isa_name(math::simd_tables()));
   return visit_compute(context.dtype(0), [&]<class C>() -> Kernel {
     Scratch scratch;
     const LossGradientInputs<C> inputs(context, scratch, shape, 2);

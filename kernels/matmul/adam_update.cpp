@@ -62,7 +62,7 @@ class Strips {
         rows_(shape_.m),
         strips_(math::divide_up(m_, std::max<std::int64_t>(1, rows_))),
         apart_(strips_ % context.threads() == 0 || strips_ >= 2 * context.threads()),
-        kernels_(&math::kernels(context.precision())),
+        kernels_(&math::simd_tables(context.precision())),
         adam_(context),
         read_(iteration_reader(context.dtype(rate_in))),
         product_(shape_, 1, product_threads(context), *kernels_),
@@ -176,7 +176,7 @@ class Strips {
   std::int64_t rows_;
   std::int64_t strips_;
   bool apart_;  // each strip on one thread
-  const math::Kernels* kernels_;
+  const math::SimdTables* kernels_;
   AdamOptions adam_;
   ReadIteration read_;
   math::GemmPrimitive<T> product_;

@@ -65,8 +65,8 @@ GemmCall<T> call_of(const GemmShape& s) {
 
 // Whether the tiles of split factors compute a product, and all parts of one.
 template <class T>
-bool is_split(const Kernels& kernels, const GemmShape& s) {
-  const auto splits = kernel_set<T>(kernels).gemm->splits;
+bool is_split(const SimdTables& kernels, const GemmShape& s) {
+  const auto splits = tables_of<T>(kernels).gemm->splits;
   return splits != nullptr &&
          splits(s.whole_m > 0 ? s.whole_m : s.m, s.whole_n > 0 ? s.whole_n : s.n,
                 s.block_k > 0 ? s.block_k : s.k);
@@ -75,11 +75,11 @@ bool is_split(const Kernels& kernels, const GemmShape& s) {
 // Kernels for `shape`: of lower precision, or in tiles, only if rounding or splitting and packing
 // cost less than they save.
 template <class T>
-const Kernels& suited(const Kernels& kernels, const GemmShape& shape) {
+const SimdTables& suited(const SimdTables& kernels, const GemmShape& shape) {
   const bool large =
       sizeof(T) == sizeof(float) && std::min({shape.m, shape.n, shape.k}) >= least_rounded;
   if (large && rounds_products(kernels)) return kernels;
-  const Kernels& full = without(kernels, ProductMode::bf16);
+  const SimdTables& full = without(kernels, ProductMode::bf16);
   return is_split<T>(full, shape) ? full : without(full, ProductMode::split);
 }
 
@@ -163,40 +163,40 @@ typename GemmPrimitive<T>::Tiles GemmPrimitive<T>::make_tiles(const GemmCall<T>&
 }
 
 template <class T>
-bool GemmPrimitive<T>::takes_bf16(const GemmShape& shape, const Kernels& kernels) {
+bool GemmPrimitive<T>::takes_bf16(const GemmShape& shape, const SimdTables& kernels) {
   return rounds_products(suited<T>(kernels, shape));
 }
 
 template <class T>
-bool GemmPrimitive<T>::widens_b(const GemmShape& shape, const Kernels& kernels) {
-  const Kernels& suited_ones = suited<T>(kernels, shape);
-  const auto widens = kernel_set<T>(suited_ones).gemm->widens_b;
+bool GemmPrimitive<T>::widens_b(const GemmShape& shape, const SimdTables& kernels) {
+  const SimdTables& suited_ones = suited<T>(kernels, shape);
+  const auto widens = tables_of<T>(suited_ones).gemm->widens_b;
   return widens != nullptr && !is_column(shape) && !rounds_products(suited_ones) &&
          widens(call_of<T>(shape));
 }
 
 template <class T>
-bool GemmPrimitive<T>::rounds_result(const GemmShape& shape, const Kernels& kernels) {
-  const auto rounds = kernel_set<T>(suited<T>(kernels, shape)).gemm->rounds_result;
+bool GemmPrimitive<T>::rounds_result(const GemmShape& shape, const SimdTables& kernels) {
+  const auto rounds = tables_of<T>(suited<T>(kernels, shape)).gemm->rounds_result;
   return rounds != nullptr && rounds(call_of<T>(shape));
 }
 
 template <class T>
-bool GemmPrimitive<T>::splits(const GemmShape& shape, const Kernels& kernels) {
+bool GemmPrimitive<T>::splits(const GemmShape& shape, const SimdTables& kernels) {
   return is_split<T>(suited<T>(kernels, shape), shape);
 }
 
 template <class T>
 GemmPrimitive<T>::GemmPrimitive(const GemmShape& shape, std::int64_t batch_count, int threads,
-                                const Kernels& given)
+                                const SimdTables& given)
     : is_column_(is_column(shape)),
       kernels_(&suited<T>(given, shape)),
       a_stored_(shape.a_stored),
       b_stored_(shape.b_stored) {
-  const Kernels& kernels = *kernels_;
+  const SimdTables& kernels = *kernels_;
   if (shape.m == 0 || shape.n == 0 || batch_count == 0) return;
   whole_ = call_of<T>(shape);
-  const GemmKernels<T>& gemm = *kernel_set<T>(kernels).gemm;
+  const GemmKernels<T>& gemm = *tables_of<T>(kernels).gemm;
   if (reads_pairs()) {
     whole_.a_paired = true;
     whole_.a = {};
@@ -241,7 +241,7 @@ bool GemmPrimitive<T>::reads_pairs() const {
 
 template <class T>
 std::int64_t GemmPrimitive<T>::rounded_terms(std::int64_t batch_count) const {
-  const GemmKernels<T>& gemm = *kernel_set<T>(*kernels_).gemm;
+  const GemmKernels<T>& gemm = *tables_of<T>(*kernels_).gemm;
   if (gemm.round_a == nullptr || batch_count > 1) return 0;
   if (whole_.a_paired || whole_.a_col != 1 || whole_.n <= most_once) return 0;
   if (math::rounded_row(whole_.m, whole_.k) > 0) return whole_.k;
@@ -260,7 +260,7 @@ void GemmPrimitive<T>::round_a(ThreadPool& pool, Elements<const T> a, std::int64
     rows.a_row = a_row_;
     rows.a_paired = false;
     rows.a = a + first * a_row_;
-    kernel_set<T>(*kernels_).gemm->round_a(rows, rounded + first * rounded_row_, rounded_row_);
+    tables_of<T>(*kernels_).gemm->round_a(rows, rounded + first * rounded_row_, rounded_row_);
   });
 }
 
@@ -320,7 +320,7 @@ template <class T>
 void GemmPrimitive<T>::run_tiles(ThreadPool& pool, const GemmBatch& batch, std::int64_t terms,
                                  Elements<const T> a, Elements<const T> b, Elements<T> c,
                                  const GemmOptions<T>& options, Workspace workspace) const {
-  const GemmKernels<T>& kernels = *kernel_set<T>(*kernels_).gemm;
+  const GemmKernels<T>& kernels = *tables_of<T>(*kernels_).gemm;
   const GemmOptions<T> own = own_options(options, kernels.biases_first);
   const auto chunk = [&](std::byte* scratch, std::int64_t first, std::int64_t last) {
     for (std::int64_t index = first; index < last; ++index) {
@@ -355,7 +355,7 @@ void GemmPrimitive<T>::run_tiles(ThreadPool& pool, const GemmBatch& batch, std::
 
 template <class T>
 std::size_t gemm_workspace(const GemmShape& shape, std::int64_t batch_count, int threads,
-                           const Kernels& kernels) {
+                           const SimdTables& kernels) {
   // A pool of another size cuts other tiles, none larger than those of one thread.
   return std::max(GemmPrimitive<T>(shape, batch_count, threads, kernels).workspace(),
                   GemmPrimitive<T>(shape, batch_count, 1, kernels).workspace());
@@ -363,7 +363,7 @@ std::size_t gemm_workspace(const GemmShape& shape, std::int64_t batch_count, int
 
 template class GemmPrimitive<float>;
 template class GemmPrimitive<double>;
-template std::size_t gemm_workspace<float>(const GemmShape&, std::int64_t, int, const Kernels&);
-template std::size_t gemm_workspace<double>(const GemmShape&, std::int64_t, int, const Kernels&);
+template std::size_t gemm_workspace<float>(const GemmShape&, std::int64_t, int, const SimdTables&);
+template std::size_t gemm_workspace<double>(const GemmShape&, std::int64_t, int, const SimdTables&);
 
 }  // namespace ondine::math

@@ -92,16 +92,16 @@ template <class T>
 class GemmPrimitive {
  public:
   // Whether the kernels round the factors of the product anyway, so that they may be bfloat16.
-  static bool takes_bf16(const GemmShape& shape, const Kernels& kernels);
+  static bool takes_bf16(const GemmShape& shape, const SimdTables& kernels);
   // Whether they read a B of bfloat16 where it lies and widen it, A and C in their own precision.
-  static bool widens_b(const GemmShape& shape, const Kernels& kernels);
+  static bool widens_b(const GemmShape& shape, const SimdTables& kernels);
   // Whether they can round its results to bfloat16 while they store them: all of k is one block.
-  static bool rounds_result(const GemmShape& shape, const Kernels& kernels);
+  static bool rounds_result(const GemmShape& shape, const SimdTables& kernels);
 
   // `threads`: of the pool that will run it. Tiles and workspace depend on it, results do not; a
   // pool of more threads runs it on one.
   GemmPrimitive(const GemmShape& shape, std::int64_t batch_count, int threads,
-                const Kernels& kernels = math::kernels());
+                const SimdTables& kernels = math::simd_tables());
 
   std::size_t workspace() const noexcept { return workspace_; }  // bytes
   // batch.count is what the primitive was made for. Error(internal) for operands that are stored in
@@ -116,7 +116,7 @@ class GemmPrimitive {
   std::int64_t block_k() const noexcept { return blockings_[blocking_index(0, 0)].kc; }
   // Whether it splits its factors and reads B as it is given.
   bool splits() const noexcept { return whole_.splits; }
-  static bool splits(const GemmShape& shape, const Kernels& kernels);
+  static bool splits(const GemmShape& shape, const SimdTables& kernels);
   std::string_view name() const noexcept;
   std::string_view isa() const noexcept { return isa_name(*kernels_); }
 
@@ -153,7 +153,7 @@ class GemmPrimitive {
   bool is_column_ = false;  // one column computed as one row: C^T = op(B)^T op(A)^T
   Tiles tiles_;
   std::array<GemmBlocking, 4> blockings_;
-  const Kernels* kernels_;
+  const SimdTables* kernels_;
   std::int64_t rounded_terms_ = 0;
   std::int64_t rounded_row_ = 0;   // elements of T from a row of rounded A to the next
   std::int64_t a_row_ = 0;         // of A as it is given
@@ -168,12 +168,12 @@ class GemmPrimitive {
 // choices of GemmPrimitive are made on each call, without allocating.
 template <class T>
 std::size_t gemm_workspace(const GemmShape& shape, std::int64_t batch_count, int threads,
-                           const Kernels& kernels = math::kernels());
+                           const SimdTables& kernels = math::simd_tables());
 
 template <class T>
 void gemm(ThreadPool& pool, const GemmShape& shape, const GemmBatch& batch, ElementsIn<T> a,
           ElementsIn<T> b, ElementsOut<T> c, const GemmOptions<T>& options, Workspace workspace,
-          const Kernels& kernels = math::kernels()) {
+          const SimdTables& kernels = math::simd_tables()) {
   GemmPrimitive<T>(shape, batch.count, pool.threads(), kernels)
       .run(pool, batch, a, b, c, options, workspace);
 }
@@ -182,7 +182,7 @@ void gemm(ThreadPool& pool, const GemmShape& shape, const GemmBatch& batch, Elem
 template <class T>
 void gemm(ThreadPool& pool, const GemmShape& shape, ElementsIn<T> a, ElementsIn<T> b,
           ElementsOut<T> c, const GemmOptions<T>& options, Workspace workspace,
-          const Kernels& kernels = math::kernels()) {
+          const SimdTables& kernels = math::simd_tables()) {
   gemm<T>(pool, shape, GemmBatch{}, a, b, c, options, workspace, kernels);
 }
 

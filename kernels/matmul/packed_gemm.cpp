@@ -40,22 +40,22 @@ GemmCall<T> source_of(const GemmShape& s, Elements<const T> b) {
 }  // namespace
 
 template <class T>
-std::int64_t packed_elements(std::int64_t n, std::int64_t k, const Kernels& kernels) {
+std::int64_t packed_elements(std::int64_t n, std::int64_t k, const SimdTables& kernels) {
   constexpr std::int64_t padding = 64;  // the last store of a panel may spill over
-  const GemmKernels<T>& gemm = *kernel_set<T>(kernels).gemm;
+  const GemmKernels<T>& gemm = *tables_of<T>(kernels).gemm;
   const std::int64_t columns = checked_add(n, gemm.nr - 1) / gemm.nr * gemm.nr;
   return checked_add(checked_mul(columns, divide_up(k, gemm.terms_in_packed)), padding);
 }
 
 template <class T>
-void pack(const GemmShape& s, ElementsIn<T> b, T* packed, const Kernels& kernels) {
-  kernel_set<T>(kernels).gemm->pack_b(source_of<T>(s, b), packed);
+void pack(const GemmShape& s, ElementsIn<T> b, T* packed, const SimdTables& kernels) {
+  tables_of<T>(kernels).gemm->pack_b(source_of<T>(s, b), packed);
 }
 
 template <class T>
 void pack(ThreadPool& pool, const GemmShape& s, ElementsIn<T> b, T* packed,
-          const Kernels& kernels) {
-  const GemmKernels<T>& gemm = *kernel_set<T>(kernels).gemm;
+          const SimdTables& kernels) {
+  const GemmKernels<T>& gemm = *tables_of<T>(kernels).gemm;
   const GemmCall<T> whole = source_of<T>(s, b);
   const std::int64_t rows = divide_up(s.k, gemm.terms_in_packed);
   const std::int64_t panels = divide_up(s.n, gemm.nr);
@@ -71,39 +71,38 @@ void pack(ThreadPool& pool, const GemmShape& s, ElementsIn<T> b, T* packed,
 
 template <class T>
 void pack_terms(const GemmShape& s, ElementsIn<T> b, std::int64_t first, std::int64_t terms,
-                T* packed, const Kernels& kernels) {
-  const GemmKernels<T>& gemm = *kernel_set<T>(kernels).gemm;
+                T* packed, const SimdTables& kernels) {
+  const GemmKernels<T>& gemm = *tables_of<T>(kernels).gemm;
   GemmCall<T> call = source_of<T>(s, b);
   call.packed_k = terms;
   gemm.pack_b(call, packed + first / gemm.terms_in_packed * gemm.nr);
 }
 
 template <class T>
-std::size_t packed_gemm_scratch(const GemmShape& shape, const Kernels& kernels) {
-  return static_cast<std::size_t>(
-      kernel_set<T>(kernels).gemm->scratch_bytes(call_of<T>(shape, {})));
+std::size_t packed_gemm_scratch(const GemmShape& shape, const SimdTables& kernels) {
+  return static_cast<std::size_t>(tables_of<T>(kernels).gemm->scratch_bytes(call_of<T>(shape, {})));
 }
 
 template <class T>
 void packed_gemm(const GemmShape& shape, ElementsIn<T> a, const T* packed, T* c,
-                 const GemmOptions<T>& options, void* scratch, const Kernels& kernels) {
+                 const GemmOptions<T>& options, void* scratch, const SimdTables& kernels) {
   require_stored(a, shape.a_stored);
   auto call = call_of(shape, options);
   call.a = a;
   call.b = packed;
   call.c = c;
-  kernel_set<T>(kernels).gemm->run(call, scratch);
+  tables_of<T>(kernels).gemm->run(call, scratch);
 }
 
 #define ONDINE_INSTANTIATE(T)                                                                  \
-  template std::int64_t packed_elements<T>(std::int64_t, std::int64_t, const Kernels&);        \
-  template void pack<T>(const GemmShape&, ElementsIn<T>, T*, const Kernels&);                  \
-  template void pack<T>(ThreadPool&, const GemmShape&, ElementsIn<T>, T*, const Kernels&);     \
+  template std::int64_t packed_elements<T>(std::int64_t, std::int64_t, const SimdTables&);     \
+  template void pack<T>(const GemmShape&, ElementsIn<T>, T*, const SimdTables&);               \
+  template void pack<T>(ThreadPool&, const GemmShape&, ElementsIn<T>, T*, const SimdTables&);  \
   template void pack_terms<T>(const GemmShape&, ElementsIn<T>, std::int64_t, std::int64_t, T*, \
-                              const Kernels&);                                                 \
-  template std::size_t packed_gemm_scratch<T>(const GemmShape&, const Kernels&);               \
+                              const SimdTables&);                                              \
+  template std::size_t packed_gemm_scratch<T>(const GemmShape&, const SimdTables&);            \
   template void packed_gemm<T>(const GemmShape&, ElementsIn<T>, const T*, T*,                  \
-                               const GemmOptions<T>&, void*, const Kernels&);
+                               const GemmOptions<T>&, void*, const SimdTables&);
 ONDINE_INSTANTIATE(float)
 ONDINE_INSTANTIATE(double)
 #undef ONDINE_INSTANTIATE

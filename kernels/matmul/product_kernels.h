@@ -11,8 +11,8 @@ inline bool may_round(DType dtype) { return dtype == DType::float32 || dtype == 
 
 // Kernels of the precision that was asked for. float16 keeps full precision: it has more digits
 // than bfloat16.
-inline const math::Kernels& product_kernels(const graph::BindContext& context) {
-  return math::kernels(may_round(context.dtype(0)) ? context.precision() : Precision::float32);
+inline const math::SimdTables& product_kernels(const graph::BindContext& context) {
+  return math::simd_tables(may_round(context.dtype(0)) ? context.precision() : Precision::float32);
 }
 
 }  // namespace ondine::kernels

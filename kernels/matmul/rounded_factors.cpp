@@ -24,15 +24,15 @@ std::optional<MatmulBatches> float_product(const graph::BindContext& context, st
 graph::RoundedInputs rounded_factors(const graph::BindContext& context, std::size_t first) {
   const auto product = float_product(context, first);
   const bool rounds = product && math::GemmPrimitive<float>::takes_bf16(
-                                     product->shape, math::kernels(context.precision()));
+                                     product->shape, math::simd_tables(context.precision()));
   const std::uint32_t both = rounds ? 3U << first : 0;
   return {both, both};
 }
 
 graph::RoundedResult rounded_product(const graph::BindContext& context, std::size_t addend) {
   const auto product = float_product(context, 0);
-  if (!product || !math::GemmPrimitive<float>::rounds_result(product->shape,
-                                                             math::kernels(context.precision()))) {
+  if (!product || !math::GemmPrimitive<float>::rounds_result(
+                      product->shape, math::simd_tables(context.precision()))) {
     return graph::RoundedResult::never;
   }
   const bool is_sum = context.has_input(addend) &&

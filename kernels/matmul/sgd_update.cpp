@@ -53,7 +53,7 @@ Kernel bind_product(BindContext& context) {
   math::GemmShape s = product_shape(context);
   const bool thin = s.k <= math::ThinSgdUpdate<T>::max_terms && (!s.trans_b || s.k == 1);
   if (thin && s.k > 0) {
-    context.set_implementation("thin_sgd", math::isa_name(math::kernels()));
+    context.set_implementation("thin_sgd", math::isa_name(math::simd_tables()));
     return bind_thin<T>(s);
   }
   // A plan stores factors in bfloat16 only where the product takes them.

@@ -14,11 +14,11 @@ using Index = std::int64_t;
 template <class T, class X>
 class BatchNorm : public Implementation<BatchNormArgs<T>> {
  public:
-  BatchNorm(const BatchNormDesc& desc, const Kernels& kernels)
+  BatchNorm(const BatchNormDesc& desc, const SimdTables& kernels)
       : shape_(desc.shape),
         rows_(desc, kernels),
         constant_statistics_(desc.pass == BatchNormPass::backward_constant_statistics),
-        set_(kernel_set<T>(kernels)),
+        set_(tables_of<T>(kernels)),
         norm_(norm_kernels<T, X>(kernels)) {}
 
  protected:
@@ -51,7 +51,7 @@ class BatchNorm : public Implementation<BatchNormArgs<T>> {
   ChannelShape shape_;
   NormalizedRows<T, X> rows_;
   bool constant_statistics_;
-  const KernelSet<T>& set_;
+  const SimdTablesOf<T>& set_;
   NormKernels<T, X> norm_;
 };
 
@@ -171,13 +171,13 @@ bool is_backward(const BatchNormDesc& desc) {
   return desc.pass == BatchNormPass::backward ||
          desc.pass == BatchNormPass::backward_constant_statistics;
 }
-bool supports_columns(const BatchNormDesc& desc, const Kernels&) {
+bool supports_columns(const BatchNormDesc& desc, const SimdTables&) {
   return desc.pass == BatchNormPass::training && desc.shape.spatial == 1;
 }
-bool supports_masked_planes(const BatchNormDesc& desc, const Kernels&) {
+bool supports_masked_planes(const BatchNormDesc& desc, const SimdTables&) {
   return is_backward(desc) && desc.masked;
 }
-bool supports_planes(const BatchNormDesc& desc, const Kernels&) {
+bool supports_planes(const BatchNormDesc& desc, const SimdTables&) {
   return !is_backward(desc) || !desc.masked;
 }
 
@@ -185,19 +185,19 @@ template <class T>
 using Made = std::unique_ptr<const Implementation<BatchNormArgs<T>>>;
 
 template <class T>
-Made<T> make_columns(const BatchNormDesc& desc, const Kernels& kernels) {
+Made<T> make_columns(const BatchNormDesc& desc, const SimdTables& kernels) {
   return visit_elements<T>(desc.x_stored, [&]<class X>() -> Made<T> {
     return std::make_unique<const Training<T, X, true>>(desc, kernels);
   });
 }
 template <class T>
-Made<T> make_masked_planes(const BatchNormDesc& desc, const Kernels& kernels) {
+Made<T> make_masked_planes(const BatchNormDesc& desc, const SimdTables& kernels) {
   return visit_elements<T>(desc.x_stored, [&]<class X>() -> Made<T> {
     return std::make_unique<const Backward<T, X, true>>(desc, kernels);
   });
 }
 template <class T>
-Made<T> make_planes(const BatchNormDesc& desc, const Kernels& kernels) {
+Made<T> make_planes(const BatchNormDesc& desc, const SimdTables& kernels) {
   return visit_elements<T>(desc.x_stored, [&]<class X>() -> Made<T> {
     if (is_backward(desc)) return std::make_unique<const Backward<T, X, false>>(desc, kernels);
     if (desc.pass == BatchNormPass::training) {
@@ -217,11 +217,11 @@ constexpr typename BatchNormPrimitive<T>::Entry list[] = {
 }  // namespace
 
 template <class T>
-BatchNormPrimitive<T>::BatchNormPrimitive(const BatchNormDesc& desc, const Kernels& kernels)
+BatchNormPrimitive<T>::BatchNormPrimitive(const BatchNormDesc& desc, const SimdTables& kernels)
     : Primitive<BatchNormDesc, BatchNormArgs<T>>(list<T>, desc, kernels) {}
 template <class T>
 BatchNormPrimitive<T>::BatchNormPrimitive(const BatchNormDesc& desc, std::string_view name,
-                                          const Kernels& kernels)
+                                          const SimdTables& kernels)
     : Primitive<BatchNormDesc, BatchNormArgs<T>>(list<T>, name, desc, kernels) {}
 
 template class BatchNormPrimitive<float>;

@@ -70,8 +70,9 @@ struct BatchNormArgs {
 template <class T>
 class BatchNormPrimitive : public Primitive<BatchNormDesc, BatchNormArgs<T>> {
  public:
-  explicit BatchNormPrimitive(const BatchNormDesc& desc, const Kernels& kernels = math::kernels());
-  BatchNormPrimitive(const BatchNormDesc& desc, std::string_view name, const Kernels& kernels);
+  explicit BatchNormPrimitive(const BatchNormDesc& desc,
+                              const SimdTables& kernels = math::simd_tables());
+  BatchNormPrimitive(const BatchNormDesc& desc, std::string_view name, const SimdTables& kernels);
 };
 
 }  // namespace ondine::math

@@ -13,7 +13,7 @@ namespace ondine::math {
 // Copies a row in bfloat16.
 class Bf16Copy {
  public:
-  explicit Bf16Copy(const Kernels& kernels) : convert_(kernels.convert) {}
+  explicit Bf16Copy(const SimdTables& kernels) : convert_(kernels.convert) {}
   void operator()(std::uint16_t* to, const float* x, std::int64_t n) const {
     convert_->float_to_bfloat16(to, x, n);
   }
@@ -34,12 +34,12 @@ struct NormKernels {
   const DepthwiseNormKernels<T, X>* depthwise_norm;
 };
 template <class T, class X>
-NormKernels<T, X> norm_kernels(const Kernels& kernels) {
+NormKernels<T, X> norm_kernels(const SimdTables& kernels) {
   if constexpr (sizeof(X) < sizeof(float)) {
     const Bf16NormKernels& set = kernels.norm_bf16;
     return {set.layer_norm, set.batch_norm, set.depthwise_norm};
   } else {
-    const KernelSet<T>& set = kernel_set<T>(kernels);
+    const SimdTablesOf<T>& set = tables_of<T>(kernels);
     return {set.layer_norm, set.batch_norm, set.depthwise_norm};
   }
 }

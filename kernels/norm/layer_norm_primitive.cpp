@@ -25,7 +25,7 @@ void for_rows(ThreadPool& pool, const LayerNormDesc& desc, Body&& body) {
 template <class T, class X>
 class Forward final : public Implementation<LayerNormArgs<T>> {
  public:
-  Forward(const LayerNormDesc& desc, const Kernels& kernels)
+  Forward(const LayerNormDesc& desc, const SimdTables& kernels)
       : desc_(desc),
         epsilon_(static_cast<double>(static_cast<T>(desc.epsilon))),
         rows_(*norm_kernels<T, X>(kernels).layer_norm),
@@ -72,7 +72,7 @@ class Forward final : public Implementation<LayerNormArgs<T>> {
 template <class T, class X, bool Scaled>
 class Backward final : public Implementation<LayerNormArgs<T>> {
  public:
-  Backward(const LayerNormDesc& desc, const Kernels& kernels)
+  Backward(const LayerNormDesc& desc, const SimdTables& kernels)
       : desc_(desc), kernels_(kernels), rows_(*norm_kernels<T, X>(kernels).layer_norm) {}
 
   void run(ThreadPool& pool, const LayerNormArgs<T>& args) const override {
@@ -123,14 +123,14 @@ class Backward final : public Implementation<LayerNormArgs<T>> {
   }
 
   LayerNormDesc desc_;
-  const Kernels& kernels_;
+  const SimdTables& kernels_;
   const LayerNormKernels<T, X>& rows_;
 };
 
-bool supports_scaled_rows(const LayerNormDesc& desc, const Kernels&) {
+bool supports_scaled_rows(const LayerNormDesc& desc, const SimdTables&) {
   return desc.backward && desc.scaled;
 }
-bool supports_rows(const LayerNormDesc& desc, const Kernels&) {
+bool supports_rows(const LayerNormDesc& desc, const SimdTables&) {
   return !desc.backward || !desc.scaled;
 }
 
@@ -138,14 +138,14 @@ template <class T>
 using Made = std::unique_ptr<const Implementation<LayerNormArgs<T>>>;
 
 template <class T, class X>
-Made<T> make_of(const LayerNormDesc& desc, const Kernels& kernels) {
+Made<T> make_of(const LayerNormDesc& desc, const SimdTables& kernels) {
   if (!desc.backward) return std::make_unique<const Forward<T, X>>(desc, kernels);
   if (desc.scaled) return std::make_unique<const Backward<T, X, true>>(desc, kernels);
   return std::make_unique<const Backward<T, X, false>>(desc, kernels);
 }
 
 template <class T>
-Made<T> make(const LayerNormDesc& desc, const Kernels& kernels) {
+Made<T> make(const LayerNormDesc& desc, const SimdTables& kernels) {
   return visit_elements<T>(desc.x_stored, [&]<class X>() { return make_of<T, X>(desc, kernels); });
 }
 
@@ -158,11 +158,11 @@ constexpr typename LayerNormPrimitive<T>::Entry list[] = {
 }  // namespace
 
 template <class T>
-LayerNormPrimitive<T>::LayerNormPrimitive(const LayerNormDesc& desc, const Kernels& kernels)
+LayerNormPrimitive<T>::LayerNormPrimitive(const LayerNormDesc& desc, const SimdTables& kernels)
     : Primitive<LayerNormDesc, LayerNormArgs<T>>(list<T>, desc, kernels) {}
 template <class T>
 LayerNormPrimitive<T>::LayerNormPrimitive(const LayerNormDesc& desc, std::string_view name,
-                                          const Kernels& kernels)
+                                          const SimdTables& kernels)
     : Primitive<LayerNormDesc, LayerNormArgs<T>>(list<T>, name, desc, kernels) {}
 
 template class LayerNormPrimitive<float>;

@@ -47,8 +47,9 @@ struct LayerNormArgs {
 template <class T>
 class LayerNormPrimitive : public Primitive<LayerNormDesc, LayerNormArgs<T>> {
  public:
-  explicit LayerNormPrimitive(const LayerNormDesc& desc, const Kernels& kernels = math::kernels());
-  LayerNormPrimitive(const LayerNormDesc& desc, std::string_view name, const Kernels& kernels);
+  explicit LayerNormPrimitive(const LayerNormDesc& desc,
+                              const SimdTables& kernels = math::simd_tables());
+  LayerNormPrimitive(const LayerNormDesc& desc, std::string_view name, const SimdTables& kernels);
 };
 
 }  // namespace ondine::math

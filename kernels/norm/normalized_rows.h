@@ -20,13 +20,13 @@ class NormalizedRows {
  public:
   using Index = std::int64_t;
 
-  NormalizedRows(const BatchNormDesc& desc, const Kernels& kernels)
+  NormalizedRows(const BatchNormDesc& desc, const SimdTables& kernels)
       : epsilon_(static_cast<double>(static_cast<T>(desc.epsilon))),
         low_(static_cast<T>(desc.low)),
         high_(static_cast<T>(desc.high)),
         activation_(desc.activation),
         alpha_(static_cast<T>(desc.alpha)),
-        vector_(*kernel_set<T>(kernels).vector),
+        vector_(*tables_of<T>(kernels).vector),
         batch_norm_(*norm_kernels<T, X>(kernels).batch_norm),
         layer_norm_(*norm_kernels<T, X>(kernels).layer_norm),
         copy_(kernels) {}

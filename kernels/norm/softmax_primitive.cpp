@@ -15,12 +15,12 @@ namespace {
 template <class T>
 class SoftmaxRows final : public Implementation<SoftmaxArgs<T>> {
  public:
-  SoftmaxRows(const SoftmaxDesc& desc, const Kernels& kernels)
+  SoftmaxRows(const SoftmaxDesc& desc, const SimdTables& kernels)
       : rows_(desc.outer),
         length_(desc.length),
         backward_(desc.backward),
         y_stored_(desc.y_stored) {
-    const SoftmaxKernels<T>& set = *kernel_set<T>(kernels).softmax;
+    const SoftmaxKernels<T>& set = *tables_of<T>(kernels).softmax;
     forward_row_ = desc.logarithm ? set.log_softmax : set.softmax;
     backward_row_ = desc.logarithm ? set.log_softmax_gradient : set.softmax_gradient;
     bf16_row_ = set.softmax_gradient_bf16;
@@ -57,7 +57,7 @@ class SoftmaxRows final : public Implementation<SoftmaxArgs<T>> {
 template <class T>
 class SoftmaxColumns final : public Implementation<SoftmaxArgs<T>> {
  public:
-  SoftmaxColumns(const SoftmaxDesc& desc, const Kernels& kernels)
+  SoftmaxColumns(const SoftmaxDesc& desc, const SimdTables& kernels)
       : desc_(desc), v_(vector_kernels<T>(kernels)) {}
 
   void run(ThreadPool& pool, const SoftmaxArgs<T>& args) const override {
@@ -147,7 +147,7 @@ class SoftmaxColumns final : public Implementation<SoftmaxArgs<T>> {
   const VectorKernels<T>& v_;
 };
 
-bool supports_rows(const SoftmaxDesc& desc, const Kernels&) { return desc.inner == 1; }
+bool supports_rows(const SoftmaxDesc& desc, const SimdTables&) { return desc.inner == 1; }
 
 template <class T, template <class> class Algorithm>
 constexpr auto make = &make_implementation<Algorithm<T>, SoftmaxDesc, SoftmaxArgs<T>>;
@@ -165,11 +165,11 @@ bool SoftmaxPrimitive<T>::takes_bf16(const SoftmaxDesc& desc) {
   return sizeof(T) == sizeof(float) && desc.backward && !desc.logarithm && desc.inner == 1;
 }
 template <class T>
-SoftmaxPrimitive<T>::SoftmaxPrimitive(const SoftmaxDesc& desc, const Kernels& kernels)
+SoftmaxPrimitive<T>::SoftmaxPrimitive(const SoftmaxDesc& desc, const SimdTables& kernels)
     : Primitive<SoftmaxDesc, SoftmaxArgs<T>>(list<T>, desc, kernels) {}
 template <class T>
 SoftmaxPrimitive<T>::SoftmaxPrimitive(const SoftmaxDesc& desc, std::string_view name,
-                                      const Kernels& kernels)
+                                      const SimdTables& kernels)
     : Primitive<SoftmaxDesc, SoftmaxArgs<T>>(list<T>, name, desc, kernels) {}
 
 template class SoftmaxPrimitive<float>;

@@ -41,8 +41,9 @@ class SoftmaxPrimitive : public Primitive<SoftmaxDesc, SoftmaxArgs<T>> {
   // Whether y of the derivative may be bfloat16.
   static bool takes_bf16(const SoftmaxDesc& desc);
 
-  explicit SoftmaxPrimitive(const SoftmaxDesc& desc, const Kernels& kernels = math::kernels());
-  SoftmaxPrimitive(const SoftmaxDesc& desc, std::string_view name, const Kernels& kernels);
+  explicit SoftmaxPrimitive(const SoftmaxDesc& desc,
+                            const SimdTables& kernels = math::simd_tables());
+  SoftmaxPrimitive(const SoftmaxDesc& desc, std::string_view name, const SimdTables& kernels);
 };
 
 }  // namespace ondine::math

@@ -13,23 +13,23 @@ namespace ondine::math {
 
 template <class T>
 void sgd(ThreadPool& pool, const Sgd<T>& options, std::int64_t n, const T* x, const T* g, T* x_new,
-         const Kernels& kernels = math::kernels());
+         const SimdTables& kernels = math::simd_tables());
 
 template <class T>
 void thin_sgd_update(ThreadPool& pool, const ThinSgdUpdate<T>& options, const T* w, const T* a,
-                     const T* b, T* w_new, const Kernels& kernels = math::kernels());
+                     const T* b, T* w_new, const SimdTables& kernels = math::simd_tables());
 
 template <class T>
 void momentum(ThreadPool& pool, const Momentum<T>& options, std::int64_t n, const T* x, const T* g,
-              const T* v, T* x_new, T* v_new, const Kernels& kernels = math::kernels());
+              const T* v, T* x_new, T* v_new, const SimdTables& kernels = math::simd_tables());
 
 template <class T>
 void adagrad(ThreadPool& pool, const Adagrad<T>& options, std::int64_t n, const T* x, const T* g,
-             const T* h, T* x_new, T* h_new, const Kernels& kernels = math::kernels());
+             const T* h, T* x_new, T* h_new, const SimdTables& kernels = math::simd_tables());
 
 template <class T>
 void adam(ThreadPool& pool, const Adam<T>& options, std::int64_t n, const T* x, const T* g,
           const T* v, const T* h, T* x_new, T* v_new, T* h_new,
-          const Kernels& kernels = math::kernels());
+          const SimdTables& kernels = math::simd_tables());
 
 }  // namespace ondine::math

@@ -23,8 +23,8 @@ class MaxBytes {
   MaxBytes(const math::PoolShape& shape, DType dtype)
       : shape_(shape),
         flip_(dtype == DType::int8 ? 0x80 : 0),
-        maximum_(math::kernels().quantize->maximum),
-        copy_strided_(math::kernels().int8_gemm->copy_strided),
+        maximum_(math::simd_tables().quantize->maximum),
+        copy_strided_(math::simd_tables().int8_gemm->copy_strided),
         columns_((shape.out[2] - 1) * shape.stride[2] + 1),
         width_(columns_ + (shape.kernel[2] - 1) * shape.dilation[2]) {}
 
@@ -84,7 +84,7 @@ Kernel bind_max_bytes(BindContext& context, const math::PoolShape& shape) {
   if (math::volume(shape.out) == 0 || !is_small(shape)) return {};
   const MaxBytes pool(shape, context.dtype(0));
   if (pool.slot_bytes() == 0) return {};
-  context.set_implementation("max_bytes", isa_name(math::kernels()));
+  context.set_implementation("max_bytes", isa_name(math::simd_tables()));
   Scratch scratch;
   const std::size_t bytes = math::ScratchPool::bytes(pool.slot_bytes(), context.threads());
   const std::size_t slots = scratch.add_bytes(bytes);

@@ -20,10 +20,11 @@ constexpr typename PoolPrimitive<T>::Entry list[] = {
 }  // namespace
 
 template <class T>
-PoolPrimitive<T>::PoolPrimitive(const PoolDesc& desc, const Kernels& kernels)
+PoolPrimitive<T>::PoolPrimitive(const PoolDesc& desc, const SimdTables& kernels)
     : Primitive<PoolDesc, PoolArgs<T>>(list<T>, desc, kernels) {}
 template <class T>
-PoolPrimitive<T>::PoolPrimitive(const PoolDesc& desc, std::string_view name, const Kernels& kernels)
+PoolPrimitive<T>::PoolPrimitive(const PoolDesc& desc, std::string_view name,
+                                const SimdTables& kernels)
     : Primitive<PoolDesc, PoolArgs<T>>(list<T>, name, desc, kernels) {}
 
 template class PoolPrimitive<float>;

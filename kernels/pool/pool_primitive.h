@@ -61,8 +61,8 @@ template <class T>
 class PoolPrimitive : public Primitive<PoolDesc, PoolArgs<T>> {
  public:
   // Error(limit) for a max over planes of more elements than a kernel counts.
-  explicit PoolPrimitive(const PoolDesc& desc, const Kernels& kernels = math::kernels());
-  PoolPrimitive(const PoolDesc& desc, std::string_view name, const Kernels& kernels);
+  explicit PoolPrimitive(const PoolDesc& desc, const SimdTables& kernels = math::simd_tables());
+  PoolPrimitive(const PoolDesc& desc, std::string_view name, const SimdTables& kernels);
 };
 
 }  // namespace ondine::math

@@ -91,7 +91,8 @@ math::GemmShape product_shape(const BindContext& context) {
 
 // Elements from a row of a to the next where a is rounded once for all strips; 0: each product
 // rounds its part.
-std::int64_t rounded_row(const math::GemmShape& s, const Cuts& cuts, const math::Kernels& kernels) {
+std::int64_t rounded_row(const math::GemmShape& s, const Cuts& cuts,
+                         const math::SimdTables& kernels) {
   const bool rounds = math::GemmPrimitive<float>::takes_bf16(s, kernels);
   return rounds && cuts.columns.count > 1 ? math::rounded_row(s.m, s.k) : 0;
 }
@@ -270,7 +271,7 @@ Kernel bind_bf16(BindContext& context) {
 Kernel bind(BindContext& context) {
   if (reads_bf16(context)) return bind_bf16(context);
   if (auto stored = StoredProduct::of(context, product_shape(context))) {
-    context.set_implementation(StoredProduct::name, math::isa_name(math::kernels()));
+    context.set_implementation(StoredProduct::name, math::isa_name(math::simd_tables()));
     return [product = std::make_shared<const StoredProduct>(*stored)](KernelContext& call) {
       (*product)(call);
     };

@@ -42,7 +42,7 @@ DequantizedRows::DequantizedRows(BindContext& context, Scratch& scratch, std::si
     widen_ = row_to_float(dtype_);
     return;
   }
-  const math::QuantizeKernels& rows = *math::kernels().quantize;
+  const math::QuantizeKernels& rows = *math::simd_tables().quantize;
   if (is_signed(dtype_)) read_signed_ = rows.dequantize_i8;
   if (is_unsigned(dtype_)) read_unsigned_ = rows.dequantize_u8;
   granularity_.emplace(context, matrix_shape(context, first), context.shape(first + 1));
@@ -85,8 +85,8 @@ void DequantizedRows::unpack(std::uint8_t* to, const std::byte* packed, std::int
   const std::size_t bytes = (static_cast<std::size_t>(count) + in_byte - 1) / in_byte;
   if (in_byte == 2) {
     const std::uint8_t sign = is_signed(dtype_) ? 8 : 0;
-    math::kernels().quantize->unpack_4bits(to, reinterpret_cast<const std::uint8_t*>(packed), sign,
-                                           static_cast<std::int64_t>(bytes));
+    math::simd_tables().quantize->unpack_4bits(to, reinterpret_cast<const std::uint8_t*>(packed),
+                                               sign, static_cast<std::int64_t>(bytes));
   } else {
     ondine::unpack(dtype_, {packed, bytes}, std::as_writable_bytes(std::span(to, bytes * in_byte)));
   }
@@ -99,8 +99,8 @@ void DequantizedRows::read_bytes(float* to, const Source& from, const std::byte*
       begin, end, [&](std::int64_t at, std::int64_t n, std::int64_t scale, std::int64_t step) {
         float* const run = to + at - begin;
         if (!levels_.empty()) {
-          math::kernels().quantize->look_up_levels(run, bytes + at - origin, levels_.data(),
-                                                   from.scale + scale, step != 0, n);
+          math::simd_tables().quantize->look_up_levels(run, bytes + at - origin, levels_.data(),
+                                                       from.scale + scale, step != 0, n);
           return;
         }
         const std::int64_t piece = from.zero_point != nullptr ? n : longest_run;

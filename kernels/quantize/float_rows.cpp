@@ -78,7 +78,7 @@ Kernel dequantize(BindContext& context, math::QuantizeKernels::Dequantize<X> row
 }
 
 const math::QuantizeKernels& rows_of(BindContext& context) {
-  const math::Kernels& kernels = math::kernels();
+  const math::SimdTables& kernels = math::simd_tables();
   context.set_implementation("quantize_rows", isa_name(kernels));
   return *kernels.quantize;
 }

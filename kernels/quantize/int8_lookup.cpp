@@ -21,7 +21,7 @@ void infer(InferContext& context) {
 }
 
 Kernel bind(BindContext& context) {
-  const math::Kernels& kernels = math::kernels();
+  const math::SimdTables& kernels = math::simd_tables();
   context.set_implementation("quantized_rows", isa_name(kernels));
   const std::int64_t size = context.shape(0).size();
   return [size, look_up = kernels.quantize->look_up](KernelContext& call) {

@@ -51,8 +51,8 @@ std::int32_t wrapped(std::int64_t x) { return static_cast<std::int32_t>(x); }
 class Product {
  public:
   explicit Product(BindContext& context)
-      : gemm_(*math::int8_gemm_implementations(math::kernels()).first),
-        rows_(*math::kernels().quantize),
+      : gemm_(*math::int8_gemm_implementations(math::simd_tables()).first),
+        rows_(*math::simd_tables().quantize),
         batches_(matmul_batches(context.shape(0), context.shape(2), false, is_transposed(context))),
         a_flip_(flip_to_signed(context.dtype(0))),
         packed_(gemm_, shape().k, shape().n, flip_to_unsigned(context.dtype(2))),

@@ -78,7 +78,7 @@ void infer_int8_pair(InferContext& context) {
 
 Kernel bind_int8_pair(BindContext& context,
                       math::QuantizeKernels::Pair math::QuantizeKernels::*pair) {
-  const math::Kernels& kernels = math::kernels();
+  const math::SimdTables& kernels = math::simd_tables();
   context.set_implementation("quantized_rows", isa_name(kernels));
   const std::int64_t size = context.output_shape(0)->size();
   const std::int64_t row = row_of(context.shape(a_in), context.shape(b_in));

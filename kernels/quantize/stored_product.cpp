@@ -25,7 +25,7 @@ constexpr std::size_t bias = 4;
 std::int64_t most_rows(bool by_columns) { return by_columns ? 7 : 15; }
 
 const math::StoredProductKernels& product_rows() {
-  return *math::kernels().quantize->stored_product;
+  return *math::simd_tables().quantize->stored_product;
 }
 
 bool holds_signed(DType dtype) { return dtype == DType::int8 || dtype == DType::int4; }

@@ -59,7 +59,7 @@ void draw_normals(const Draw& draw, T* y, std::int64_t first, std::int64_t last)
     draw_pairs<normal_pair>(draw, y, first, last);
   } else {
     constexpr std::int64_t most_pairs = random_chunk / 2;
-    const math::ExactKernels& exact = math::exact_kernels(math::kernels());
+    const math::ExactKernels& exact = math::exact_kernels(math::simd_tables());
     float values[random_chunk];
     std::int32_t doubtful[most_pairs];
     if (first < last && number_of(draw, first) % 2 != 0) {

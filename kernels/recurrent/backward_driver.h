@@ -179,7 +179,7 @@ class BackwardDriver {
   Recurrence s_;
   BackwardOperands<C> operands_;
   Backward cell_;
-  const math::Kernels* kernels_;
+  const math::SimdTables* kernels_;
   std::size_t dgates_ = 0, previous_h_ = 0, sums_ = 0, dh_ = 0, dc_ = 0, bypass_ = 0, work_ = 0;
   std::size_t work_bytes_ = 0;
 };

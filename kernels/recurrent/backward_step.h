@@ -113,7 +113,7 @@ struct BackwardBlock {
   const C *dgates, *previous_h;
   math::GemmOptions<C> options;  // accumulates over the blocks
   math::Workspace workspace;
-  const math::Kernels& kernels;
+  const math::SimdTables& kernels;
 };
 
 template <class C>

@@ -51,10 +51,10 @@ void unrolled_step(const UnrolledCell& cell, Val gates, UnrolledState& state) {
   unrolled_lstm_step(cell, gates, state, state.h);
 }
 
-bool supports_standard(const RecurrentDesc& desc, const math::Kernels&) {
+bool supports_standard(const RecurrentDesc& desc, const math::SimdTables&) {
   return is_standard_lstm(desc.recurrence);
 }
-bool supports_fused(const RecurrentDesc& desc, const math::Kernels&) {
+bool supports_fused(const RecurrentDesc& desc, const math::SimdTables&) {
   return supports_fused_lstm(desc.context, desc.recurrence);
 }
 

@@ -5,11 +5,11 @@
 namespace ondine::math {
 
 template <class T>
-const CellKernels<T>& cell_kernels(const Kernels& kernels) noexcept {
-  return *kernel_set<T>(kernels).cells;
+const CellKernels<T>& cell_kernels(const SimdTables& kernels) noexcept {
+  return *tables_of<T>(kernels).cells;
 }
 
-template const CellKernels<float>& cell_kernels<float>(const Kernels&) noexcept;
-template const CellKernels<double>& cell_kernels<double>(const Kernels&) noexcept;
+template const CellKernels<float>& cell_kernels<float>(const SimdTables&) noexcept;
+template const CellKernels<double>& cell_kernels<double>(const SimdTables&) noexcept;
 
 }  // namespace ondine::math

@@ -7,6 +7,6 @@
 namespace ondine::math {
 
 template <class T>
-const CellKernels<T>& cell_kernels(const Kernels& kernels = math::kernels()) noexcept;
+const CellKernels<T>& cell_kernels(const SimdTables& kernels = math::simd_tables()) noexcept;
 
 }  // namespace ondine::math

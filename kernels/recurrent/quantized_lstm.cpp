@@ -97,7 +97,7 @@ Kernel bind(BindContext& context) {
   const Shape r = context.shape(LstmIn::r);
   const Recurrence s =
       read_recurrence(context, lstm_traits, context.shape(LstmIn::x), {r[0], r[2], r[1]});
-  const auto* gemm = math::int8_gemm_implementations(math::kernels()).first;
+  const auto* gemm = math::int8_gemm_implementations(math::simd_tables()).first;
   context.set_implementation(gemm->name, gemm->isa);
   return visit_compute(context.dtype(LstmIn::x), [&]<class C>() -> Kernel {
     return [driver = std::make_shared<const QuantizedLstm<C>>(context, s)](KernelContext& call) {

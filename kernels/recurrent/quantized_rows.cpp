@@ -45,8 +45,8 @@ template <class C>
 void ByteRounding<C>::quantize(std::int8_t* to, const C* x, std::int64_t n) const {
   const auto point = static_cast<C>(zero_point - shift);
   if constexpr (std::is_same_v<C, float>) {
-    math::kernels().quantize->quantize_bytes(reinterpret_cast<std::uint8_t*>(to), x,
-                                             {&scale, &point, false}, {-128, 127}, n);
+    math::simd_tables().quantize->quantize_bytes(reinterpret_cast<std::uint8_t*>(to), x,
+                                                 {&scale, &point, false}, {-128, 127}, n);
   } else {
     for (std::int64_t i = 0; i < n; ++i) {
       const C q = std::nearbyint(x[i] / scale) + point;
@@ -65,7 +65,7 @@ void ByteRounding<C>::dequantize(C* to, const std::int8_t* from, std::int64_t n)
 template <class C>
 QuantizedWeights<C>::QuantizedWeights(const graph::BindContext& context, Scratch& scratch,
                                       const Inputs& inputs)
-    : gemm_(math::int8_gemm_implementations(math::kernels()).first),
+    : gemm_(math::int8_gemm_implementations(math::simd_tables()).first),
       inputs_(inputs),
       directions_(context.shape(inputs.weights)[0]),
       k_(context.shape(inputs.weights)[1]),

@@ -42,7 +42,7 @@ class RecurrentDriver final : public RecurrentImplementation {
 // for alias templates of unnamed namespaces, whose instances in two files GCC merges.
 template <template <class> class Driver>
 std::unique_ptr<const RecurrentImplementation> make_recurrent(const RecurrentDesc& desc,
-                                                              const math::Kernels&) {
+                                                              const math::SimdTables&) {
   using Made = std::unique_ptr<const RecurrentImplementation>;
   return visit_compute(desc.context.dtype(RecurrentInput::x), [&]<class C>() -> Made {
     return std::make_unique<RecurrentDriver<Driver<C>>>(desc);
@@ -50,7 +50,7 @@ std::unique_ptr<const RecurrentImplementation> make_recurrent(const RecurrentDes
 }
 template <template <class> class Driver, template <class> class Cell>
 std::unique_ptr<const RecurrentImplementation> make_recurrent(const RecurrentDesc& desc,
-                                                              const math::Kernels&) {
+                                                              const math::SimdTables&) {
   using Made = std::unique_ptr<const RecurrentImplementation>;
   return visit_compute(desc.context.dtype(RecurrentInput::x), [&]<class C>() -> Made {
     return std::make_unique<RecurrentDriver<Driver<Cell<C>>>>(desc);
@@ -60,7 +60,7 @@ std::unique_ptr<const RecurrentImplementation> make_recurrent(const RecurrentDes
 // Kernel of the first entry that supports the node. The last entry must support all nodes.
 inline graph::Kernel bind_recurrent(graph::BindContext& context, const CellTraits& cell,
                                     std::span<const RecurrentEntry> implementations) {
-  const math::Kernels& kernels = product_kernels(context);
+  const math::SimdTables& kernels = product_kernels(context);
   const RecurrentDesc desc{read_recurrence(context, cell, context.shape(RecurrentInput::x),
                                            context.shape(RecurrentInput::r)),
                            context};

@@ -92,7 +92,7 @@ class StepProduct {
   std::int64_t chunk_;
   bool packed_;
   bool transposes_;  // B, once for all steps
-  const math::Kernels* kernels_;
+  const math::SimdTables* kernels_;
   std::optional<math::GemmPrimitive<C>> gemm_;  // where B is not packed
   std::size_t matrix_ = 0, work_ = 0, work_bytes_ = 0;
 };

@@ -78,7 +78,7 @@ struct SumRows : SumReducer<T> {
   static void add_rows(float* items, const T* x, std::int64_t rows, std::int64_t n,
                        std::int64_t stride) requires std::is_same_v<T, bfloat16> {
     const auto* bits = reinterpret_cast<const std::uint16_t*>(x);
-    math::kernels().convert->add_bfloat16_rows(items, bits, rows, n, stride);
+    math::simd_tables().convert->add_bfloat16_rows(items, bits, rows, n, stride);
   }
 };
 

@@ -42,7 +42,7 @@ void LineTransform::run_rows(ThreadPool& pool, const float* from, float* to,
   const std::int64_t each = (count + row_shares - 1) / row_shares;
   // Whole groups of lines, but for the last ones.
   const std::int64_t grain = (each + fourier_lines - 1) / fourier_lines * fourier_lines;
-  const ExactKernels& exact = exact_kernels(kernels());
+  const ExactKernels& exact = exact_kernels(simd_tables());
   pool.for_chunks(count, grain, [&](std::int64_t first, std::int64_t last) {
     const FourierLines lines{last - first,       from + first * lines_.in.dim,
                              lines_.in.dim,      to + first * 2 * lines_.out.dim,

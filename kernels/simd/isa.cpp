@@ -25,29 +25,29 @@ std::string_view wanted_isa() noexcept {
   return variable ? variable : "";
 }
 
-const Kernels& choose() noexcept {
+const SimdTables& choose() noexcept {
   Isa best = Isa::amx;
   for (const Isa lower : {Isa::avx512, Isa::avx2, Isa::baseline}) {
-    const Kernels* const table = kernels_for(lower);
+    const SimdTables* const table = simd_tables_for(lower);
     if (table != nullptr && wanted_isa() == table->name) best = lower;
   }
   for (const Isa isa : {Isa::amx, Isa::avx512, Isa::avx2}) {
-    const Kernels* const table = kernels_for(isa);
+    const SimdTables* const table = simd_tables_for(isa);
     if (table != nullptr && isa <= best) return *table;
   }
   return baseline::table;
 }
 
-const Kernels& choose_lower() noexcept {
-  const Kernels& full = kernels();
-  const Kernels* const lower = kernels_for(full.isa, ProductMode::bf16);
+const SimdTables& choose_lower() noexcept {
+  const SimdTables& full = simd_tables();
+  const SimdTables* const lower = simd_tables_for(full.isa, ProductMode::bf16);
   return lower != nullptr ? *lower : full;
 }
 
 #ifdef ONDINE_WITH_AVX512
 // With the instructions of the processor that give the same results.
-Kernels avx512_kernels() noexcept {
-  Kernels kernels = avx512::table;
+SimdTables avx512_kernels() noexcept {
+  SimdTables kernels = avx512::table;
 #ifdef ONDINE_WITH_AVX512_BF16
   if (processor().avx512_bf16) {
     static const ConvertKernels convert = [&] {
@@ -63,8 +63,8 @@ Kernels avx512_kernels() noexcept {
 #endif
 
 #ifdef ONDINE_WITH_AVX512_BF16
-Kernels with_bf16_products(Isa isa, const char* name, const GemmKernels<float>& gemm) noexcept {
-  Kernels kernels = avx512_kernels();
+SimdTables with_bf16_products(Isa isa, const char* name, const GemmKernels<float>& gemm) noexcept {
+  SimdTables kernels = avx512_kernels();
   kernels.isa = isa;
   kernels.products = ProductMode::bf16;
   kernels.name = name;
@@ -114,23 +114,23 @@ bool has_amx_bf16() noexcept {
 }
 #endif
 
-const Kernels* avx2_kernels() noexcept {
+const SimdTables* avx2_kernels() noexcept {
 #ifdef ONDINE_WITH_AVX2
   if (processor().avx2) return &avx2::table;
 #endif
   return nullptr;
 }
 
-const Kernels* avx512_kernels_in(ProductMode mode) noexcept {
+const SimdTables* avx512_kernels_in(ProductMode mode) noexcept {
 #ifdef ONDINE_WITH_AVX512
   if (mode == ProductMode::float32 && processor().avx512) {
-    static const Kernels table = avx512_kernels();
+    static const SimdTables table = avx512_kernels();
     return &table;
   }
 #endif
 #ifdef ONDINE_WITH_AVX512_BF16
   if (mode == ProductMode::bf16 && processor().avx512 && processor().avx512_bf16) {
-    static const Kernels table =
+    static const SimdTables table =
         with_bf16_products(Isa::avx512, "avx512_bf16", avx512_bf16::gemm_f32);
     return &table;
   }
@@ -138,13 +138,13 @@ const Kernels* avx512_kernels_in(ProductMode mode) noexcept {
   return nullptr;
 }
 
-const Kernels* amx_kernels_in(ProductMode mode) noexcept {
+const SimdTables* amx_kernels_in(ProductMode mode) noexcept {
 #ifdef ONDINE_WITH_AMX_BF16
-  if (kernels_for(Isa::avx512, ProductMode::bf16) == nullptr) return nullptr;
+  if (simd_tables_for(Isa::avx512, ProductMode::bf16) == nullptr) return nullptr;
   static const bool has = has_amx_bf16();
   if (has && mode == ProductMode::split) {
-    static const Kernels table = [] {
-      Kernels kernels = avx512_kernels();
+    static const SimdTables table = [] {
+      SimdTables kernels = avx512_kernels();
       kernels.isa = Isa::amx;
       kernels.products = ProductMode::split;
       kernels.name = "amx";
@@ -154,8 +154,8 @@ const Kernels* amx_kernels_in(ProductMode mode) noexcept {
     return &table;
   }
   if (has && mode == ProductMode::bf16) {
-    static const Kernels table = [] {
-      Kernels kernels = with_bf16_products(Isa::amx, "amx_bf16", amx_bf16::tile_gemm_f32);
+    static const SimdTables table = [] {
+      SimdTables kernels = with_bf16_products(Isa::amx, "amx_bf16", amx_bf16::tile_gemm_f32);
       kernels.shifted_conv = &amx_bf16::shifted_conv;
       return kernels;
     }();
@@ -167,7 +167,7 @@ const Kernels* amx_kernels_in(ProductMode mode) noexcept {
 
 }  // namespace
 
-const Kernels* kernels_for(Isa isa, ProductMode mode) noexcept {
+const SimdTables* simd_tables_for(Isa isa, ProductMode mode) noexcept {
   switch (isa) {
     case Isa::baseline:
       return mode == ProductMode::float32 ? &baseline::table : nullptr;
@@ -181,35 +181,35 @@ const Kernels* kernels_for(Isa isa, ProductMode mode) noexcept {
   return amx_kernels_in(mode);
 }
 
-const Kernels* kernels_for(Isa isa) noexcept {
-  return kernels_for(isa, isa == Isa::amx ? ProductMode::split : ProductMode::float32);
+const SimdTables* simd_tables_for(Isa isa) noexcept {
+  return simd_tables_for(isa, isa == Isa::amx ? ProductMode::split : ProductMode::float32);
 }
 
-const Kernels& kernels(Precision precision) noexcept {
-  if (precision == Precision::float32) return kernels();
-  static const Kernels& chosen = choose_lower();
+const SimdTables& simd_tables(Precision precision) noexcept {
+  if (precision == Precision::float32) return simd_tables();
+  static const SimdTables& chosen = choose_lower();
   return chosen;
 }
 
-bool rounds_products(const Kernels& kernels) noexcept {
+bool rounds_products(const SimdTables& kernels) noexcept {
   return kernels.products == ProductMode::bf16;
 }
 
-bool rounds_in_tiles(const Kernels& kernels) noexcept {
+bool rounds_in_tiles(const SimdTables& kernels) noexcept {
   return rounds_products(kernels) && kernels.isa == Isa::amx;
 }
 
-const Kernels& without(const Kernels& kernels, ProductMode mode) noexcept {
+const SimdTables& without(const SimdTables& kernels, ProductMode mode) noexcept {
   if (mode == ProductMode::float32 || kernels.products != mode) return kernels;
-  return *kernels_for(mode == ProductMode::split ? Isa::avx512 : kernels.isa);
+  return *simd_tables_for(mode == ProductMode::split ? Isa::avx512 : kernels.isa);
 }
 
-const Kernels& kernels() noexcept {
-  static const Kernels& chosen = choose();
+const SimdTables& simd_tables() noexcept {
+  static const SimdTables& chosen = choose();
   return chosen;
 }
 
-Int8GemmList int8_gemm_implementations(const Kernels& kernels) noexcept {
+Int8GemmList int8_gemm_implementations(const SimdTables& kernels) noexcept {
 #ifdef ONDINE_WITH_AVX512_VNNI
   const bool wide = kernels.isa >= Isa::avx512;
   if (wide && processor().avx512_vnni) {
@@ -219,7 +219,7 @@ Int8GemmList int8_gemm_implementations(const Kernels& kernels) noexcept {
   return {kernels.int8_gemm, nullptr};
 }
 
-const ExactKernels& exact_kernels(const Kernels& kernels) noexcept {
+const ExactKernels& exact_kernels(const SimdTables& kernels) noexcept {
   switch (kernels.isa) {
     case Isa::baseline:
       break;
@@ -240,6 +240,6 @@ const ExactKernels& exact_kernels(const Kernels& kernels) noexcept {
   return baseline::exact_kernels;
 }
 
-const char* isa_name(const Kernels& kernels) noexcept { return kernels.name; }
+const char* isa_name(const SimdTables& kernels) noexcept { return kernels.name; }
 
 }  // namespace ondine::math

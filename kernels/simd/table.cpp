@@ -2,7 +2,7 @@
 
 namespace ondine::math::ONDINE_ISA {
 
-constinit const Kernels table = {
+constinit const SimdTables table = {
     Isa::ONDINE_ISA,
     ONDINE_ISA_NAME,
     {&vector_f32, &gemm_f32, &softmax_f32, &layer_norm_f32, &batch_norm_f32, &optimizer_f32,

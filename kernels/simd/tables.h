@@ -55,8 +55,9 @@ struct Bf16NormKernels {
   const DepthwiseNormKernels<float, std::uint16_t>* depthwise_norm;
 };
 
+// Tables of the functions that compute in T.
 template <class T>
-struct KernelSet {
+struct SimdTablesOf {
   const VectorKernels<T>* vector;
   const GemmKernels<T>* gemm;
   const SoftmaxKernels<T>* softmax;
@@ -76,11 +77,11 @@ struct KernelSet {
   const CellKernels<T>* cells;
 };
 
-struct Kernels {
+struct SimdTables {
   Isa isa;
   const char* name;
-  KernelSet<float> f32;
-  KernelSet<double> f64;
+  SimdTablesOf<float> f32;
+  SimdTablesOf<double> f64;
   const QuantizeKernels* quantize;
   const Int8GemmKernels* int8_gemm;
   const FewPositionsKernels* few_positions;
@@ -93,7 +94,7 @@ struct Kernels {
 };
 
 template <class T>
-const KernelSet<T>& kernel_set(const Kernels& kernels) noexcept {
+const SimdTablesOf<T>& tables_of(const SimdTables& kernels) noexcept {
   if constexpr (sizeof(T) == sizeof(float)) {
     return kernels.f32;
   } else {
@@ -102,13 +103,13 @@ const KernelSet<T>& kernel_set(const Kernels& kernels) noexcept {
 }
 
 namespace baseline {
-extern const Kernels table;
+extern const SimdTables table;
 }
 namespace avx2 {
-extern const Kernels table;
+extern const SimdTables table;
 }
 namespace avx512 {
-extern const Kernels table;
+extern const SimdTables table;
 }
 namespace avx512_bf16 {
 extern const GemmKernels<float> gemm_f32;

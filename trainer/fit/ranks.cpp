@@ -190,7 +190,7 @@ void Ranks::require_same(const Model& model, const TrainerOptions& options, cons
   std::vector<std::pair<std::string, std::string>> facts;
   agree([&] {
     facts = {{"the version of Ondine", version()},
-             {"the instruction set (ONDINE_ISA)", math::isa_name(math::kernels())},
+             {"the instruction set (ONDINE_ISA)", math::isa_name(math::simd_tables())},
              {"the model", hex(ModelAccess::impl(model).fingerprint())},
              {"the state of the model", state_of(model)},
              {"the options", options_of(model, options)},

@@ -27,7 +27,7 @@ void round_file(const MappedFile& file, std::span<const std::byte> stored,
       swap_numbers({reinterpret_cast<std::byte*>(elements.data()), part.size()}, DType::float32);
     }
     const auto count = static_cast<std::int64_t>(part.size() / sizeof(float));
-    math::kernels().convert->float_to_bfloat16(to, elements.data(), count);
+    math::simd_tables().convert->float_to_bfloat16(to, elements.data(), count);
     to += count;
     if ((at + piece) % released == 0) file.release(stored.subspan(at + piece - released, released));
   }
@@ -38,9 +38,9 @@ void round_file(const MappedFile& file, std::span<const std::byte> stored,
 // Deferred elements, which are in memory only meanwhile.
 void round_held(const Tensor& weights, std::span<std::byte> rounded) {
   const HeldElements held(weights);
-  math::kernels().convert->float_to_bfloat16(reinterpret_cast<std::uint16_t*>(rounded.data()),
-                                             static_cast<const float*>(held.data()),
-                                             weights.size());
+  math::simd_tables().convert->float_to_bfloat16(reinterpret_cast<std::uint16_t*>(rounded.data()),
+                                                 static_cast<const float*>(held.data()),
+                                                 weights.size());
 }
 
 }  // namespace

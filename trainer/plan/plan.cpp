@@ -55,7 +55,7 @@ class Draft {
         scope_(scope) {}
 
   std::vector<std::size_t> former_;  // by node of the plan: its position in the graph
-  KernelTable kernels_;
+  SharedKernels kernels_;
   const OriginalNodes* originals_;
   const PlanOptions* options_;
   CommitScope scope_;

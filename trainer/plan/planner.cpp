@@ -19,7 +19,7 @@ using namespace graph;  // NOLINT
 constexpr std::size_t many_nodes = std::size_t{1} << 16;
 
 Planner::Planner(Graph graph, const OriginalNodes& originals, const PlanOptions& options,
-                 CommitScope scope, KernelTable known)
+                 CommitScope scope, SharedKernels known)
     : originals_(&originals), options_(&options), scope_(scope), kernels_(std::move(known)) {
   plan_.graph = std::move(graph);
   plan_.precision = options.precision;

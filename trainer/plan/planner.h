@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "trainer/plan/original_nodes.h"
-#include "trainer/plan/place/kernel_table.h"
+#include "trainer/plan/place/shared_kernels.h"
 #include "trainer/plan/plan.h"
 #include "trainer/plan/schedule/commit_scope.h"
 
@@ -16,14 +16,14 @@ class Planner {
   // `known`: kernels of a graph from which this one was made by repeating nodes, converting values
   // and removing nodes. Originals and options must outlive the planner.
   Planner(graph::Graph graph, const OriginalNodes& originals, const PlanOptions& options,
-          CommitScope scope, KernelTable known = {});
+          CommitScope scope, SharedKernels known = {});
 
   // Once. Throws as make_plan does, but takes any number of bytes for the arena.
   Plan run();
 
   // Position of each node of the plan in the graph that was planned. To be called after run().
   std::vector<std::size_t> take_former() { return std::move(former_); }
-  KernelTable take_kernels() { return std::move(kernels_); }
+  SharedKernels take_kernels() { return std::move(kernels_); }
 
  private:
   static std::size_t index(graph::ValueId id) { return static_cast<std::size_t>(id); }
@@ -46,7 +46,7 @@ class Planner {
   const OriginalNodes* originals_;
   const PlanOptions* options_;
   CommitScope scope_;
-  KernelTable kernels_;
+  SharedKernels kernels_;
   Plan plan_;
   std::int32_t end_ = 0;  // the position after the last node
   std::vector<std::size_t> former_;

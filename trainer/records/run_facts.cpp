@@ -140,7 +140,7 @@ Section option_facts(const Model& model, const TrainerOptions& options) {
 Section environment_facts(const Model& model) {
   Section section{"Environment", {}};
   section.rows.emplace_back("Ondine", version());
-  section.rows.emplace_back("instruction set", math::isa_name(math::kernels()));
+  section.rows.emplace_back("instruction set", math::isa_name(math::simd_tables()));
   section.rows.emplace_back("threads", std::to_string(ModelAccess::threads(model)) + " of " +
                                            std::to_string(std::thread::hardware_concurrency()));
   utsname system{};

@@ -47,24 +47,24 @@ inline ConvPlane plane_of(const ConvShape& s) {
 
 // Whether products round their factors to bfloat16.
 template <class T>
-bool rounds_factors(const Kernels& kernels) {
+bool rounds_factors(const SimdTables& kernels) {
   return sizeof(T) == sizeof(float) && rounds_products(kernels);
 }
 
 template <class T>
-std::size_t scratch_of(const GemmCall<T>& call, const KernelSet<T>& set) {
+std::size_t scratch_of(const GemmCall<T>& call, const SimdTablesOf<T>& set) {
   return static_cast<std::size_t>(set.gemm->scratch_bytes(call));
 }
 
 // Whether a product of float32 of this size takes less time with split factors. What may be cut
 // depending on the number of threads decides by the whole.
 template <class T>
-bool splits_factors(const GemmCall<T>& call, const KernelSet<T>& set) {
+bool splits_factors(const GemmCall<T>& call, const SimdTablesOf<T>& set) {
   return set.gemm->splits != nullptr && set.gemm->splits(call.m, call.n, call.k);
 }
 
 // The instruction set of products that split their factors or not.
-inline const char* product_isa(const Kernels& kernels, bool splits) {
+inline const char* product_isa(const SimdTables& kernels, bool splits) {
   return isa_name(splits ? kernels : without(kernels, ProductMode::split));
 }
 
@@ -72,8 +72,8 @@ inline const char* product_isa(const Kernels& kernels, bool splits) {
 template <class T>
 class ConvAlgorithm : public ConvImplementation<T> {
  public:
-  ConvAlgorithm(const ConvDesc& desc, const Kernels& kernels)
-      : shape_(desc.shape), activation_(desc.activation), set_(kernel_set<T>(kernels)) {}
+  ConvAlgorithm(const ConvDesc& desc, const SimdTables& kernels)
+      : shape_(desc.shape), activation_(desc.activation), set_(tables_of<T>(kernels)) {}
 
   std::size_t workspace(int threads) const override {
     return shared_bytes_ + ScratchPool::bytes(slot_bytes_, threads);
@@ -97,7 +97,7 @@ class ConvAlgorithm : public ConvImplementation<T> {
 
   ConvShape shape_;
   Activation activation_;
-  const KernelSet<T>& set_;
+  const SimdTablesOf<T>& set_;
   std::size_t shared_bytes_ = 0;
   std::size_t slot_bytes_ = 0;
 };

@@ -11,11 +11,11 @@ namespace ondine::math {
 template <class T>
 using MadeConv = std::unique_ptr<const ConvImplementation<T>>;
 
-#define ONDINE_CONV_ALGORITHM(name)                                   \
-  template <class T>                                                  \
-  bool supports_##name(const ConvDesc& desc, const Kernels& kernels); \
-  template <class T>                                                  \
-  MadeConv<T> make_##name(const ConvDesc& desc, const Kernels& kernels)
+#define ONDINE_CONV_ALGORITHM(name)                                      \
+  template <class T>                                                     \
+  bool supports_##name(const ConvDesc& desc, const SimdTables& kernels); \
+  template <class T>                                                     \
+  MadeConv<T> make_##name(const ConvDesc& desc, const SimdTables& kernels)
 
 ONDINE_CONV_ALGORITHM(bias_only);
 ONDINE_CONV_ALGORITHM(grouped);
@@ -37,7 +37,7 @@ ONDINE_CONV_ALGORITHM(im2col);
 // convolutions for which rounding and packing cost less than they save.
 #define ONDINE_LOWER_ALGORITHM(name) \
   template <class T>                 \
-  bool supports_##name##_bf16(const ConvDesc& desc, const Kernels& kernels)
+  bool supports_##name##_bf16(const ConvDesc& desc, const SimdTables& kernels)
 ONDINE_LOWER_ALGORITHM(shifted);
 ONDINE_LOWER_ALGORITHM(grouped);
 ONDINE_LOWER_ALGORITHM(winograd_panels);
@@ -49,17 +49,17 @@ ONDINE_LOWER_ALGORITHM(im2col);
 #undef ONDINE_LOWER_ALGORITHM
 
 template <class T>
-MadeConv<T> make_shifted(const ConvDesc& desc, const Kernels& kernels);
+MadeConv<T> make_shifted(const ConvDesc& desc, const SimdTables& kernels);
 
 // Whether none of them is tried.
 template <class T>
-bool keeps_float32(const ConvDesc& desc, const Kernels& kernels);
+bool keeps_float32(const ConvDesc& desc, const SimdTables& kernels);
 
 // At the end of NAME.cpp.
-#define ONDINE_INSTANTIATE_CONV(name)                                           \
-  template bool supports_##name<float>(const ConvDesc&, const Kernels&);        \
-  template bool supports_##name<double>(const ConvDesc&, const Kernels&);       \
-  template MadeConv<float> make_##name<float>(const ConvDesc&, const Kernels&); \
-  template MadeConv<double> make_##name<double>(const ConvDesc&, const Kernels&)
+#define ONDINE_INSTANTIATE_CONV(name)                                              \
+  template bool supports_##name<float>(const ConvDesc&, const SimdTables&);        \
+  template bool supports_##name<double>(const ConvDesc&, const SimdTables&);       \
+  template MadeConv<float> make_##name<float>(const ConvDesc&, const SimdTables&); \
+  template MadeConv<double> make_##name<double>(const ConvDesc&, const SimdTables&)
 
 }  // namespace ondine::math

@@ -7,7 +7,7 @@ namespace {
 template <class T>
 class BiasOnlyConv final : public ConvAlgorithm<T> {
  public:
-  BiasOnlyConv(const ConvDesc& desc, const Kernels& kernels) : ConvAlgorithm<T>(desc, kernels) {
+  BiasOnlyConv(const ConvDesc& desc, const SimdTables& kernels) : ConvAlgorithm<T>(desc, kernels) {
     const ConvShape& s = desc.shape;
     if (desc.direction == ConvDirection::backward_weights) {
       planes_ = channels_ = s.out_channels;
@@ -41,12 +41,12 @@ class BiasOnlyConv final : public ConvAlgorithm<T> {
 }  // namespace
 
 template <class T>
-bool supports_bias_only(const ConvDesc& desc, const Kernels&) {
+bool supports_bias_only(const ConvDesc& desc, const SimdTables&) {
   return is_empty(desc.shape);
 }
 
 template <class T>
-MadeConv<T> make_bias_only(const ConvDesc& desc, const Kernels& kernels) {
+MadeConv<T> make_bias_only(const ConvDesc& desc, const SimdTables& kernels) {
   return std::make_unique<BiasOnlyConv<T>>(desc, kernels);
 }
 

@@ -13,7 +13,7 @@ constexpr ConvEntry<T> list[] = {
 
 template <class T>
 MadeDepthwise<T> make_first(std::span<const ConvEntry<T>> entries, const ConvDesc& desc,
-                            const Kernels& kernels) {
+                            const SimdTables& kernels) {
   const ConvEntry<T>& entry = first_supporting(entries, desc, kernels);
   const ConvImplementation<T>* const made = entry.make(desc, kernels).release();
   return {entry.name,
@@ -23,20 +23,20 @@ MadeDepthwise<T> make_first(std::span<const ConvEntry<T>> entries, const ConvDes
 }  // namespace
 
 template <class T>
-MadeDepthwise<T> make_depthwise(const ConvDesc& desc, const Kernels& kernels) {
+MadeDepthwise<T> make_depthwise(const ConvDesc& desc, const SimdTables& kernels) {
   return make_first<T>(list<T>, desc, kernels);
 }
 
 template <class T>
-MadeDepthwise<T> make_depthwise_of_planes(const ConvDesc& desc, const Kernels& kernels) {
+MadeDepthwise<T> make_depthwise_of_planes(const ConvDesc& desc, const SimdTables& kernels) {
   const std::span<const ConvEntry<T>> all(list<T>);
   const bool strips = supports_depthwise_strips<T>(desc, kernels);
   return make_first(strips ? all.first(1) : all.subspan(2), desc, kernels);
 }
 
-template MadeDepthwise<float> make_depthwise(const ConvDesc&, const Kernels&);
-template MadeDepthwise<double> make_depthwise(const ConvDesc&, const Kernels&);
-template MadeDepthwise<float> make_depthwise_of_planes(const ConvDesc&, const Kernels&);
-template MadeDepthwise<double> make_depthwise_of_planes(const ConvDesc&, const Kernels&);
+template MadeDepthwise<float> make_depthwise(const ConvDesc&, const SimdTables&);
+template MadeDepthwise<double> make_depthwise(const ConvDesc&, const SimdTables&);
+template MadeDepthwise<float> make_depthwise_of_planes(const ConvDesc&, const SimdTables&);
+template MadeDepthwise<double> make_depthwise_of_planes(const ConvDesc&, const SimdTables&);
 
 }  // namespace ondine::math

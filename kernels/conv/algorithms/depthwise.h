@@ -19,7 +19,7 @@ inline constexpr std::int64_t depthwise_work = std::int64_t{1} << 17;  // multip
 template <class T>
 class DepthwiseConv : public ConvAlgorithm<T> {
  public:
-  DepthwiseConv(const ConvDesc& desc, const Kernels& kernels)
+  DepthwiseConv(const ConvDesc& desc, const SimdTables& kernels)
       : ConvAlgorithm<T>(desc, kernels),
         direction_(desc.direction),
         plane_(plane_of(desc.shape)),
@@ -64,9 +64,9 @@ struct MadeDepthwise {
   std::unique_ptr<const DepthwiseConv<T>> conv;
 };
 template <class T>
-MadeDepthwise<T> make_depthwise(const ConvDesc& desc, const Kernels& kernels);
+MadeDepthwise<T> make_depthwise(const ConvDesc& desc, const SimdTables& kernels);
 // The first of those that convolve one channel at a time.
 template <class T>
-MadeDepthwise<T> make_depthwise_of_planes(const ConvDesc& desc, const Kernels& kernels);
+MadeDepthwise<T> make_depthwise_of_planes(const ConvDesc& desc, const SimdTables& kernels);
 
 }  // namespace ondine::math

@@ -11,7 +11,7 @@ using Index = std::int64_t;
 template <class T>
 class DepthwiseChannelsConv final : public DepthwiseConv<T> {
  public:
-  DepthwiseChannelsConv(const ConvDesc& desc, const Kernels& kernels)
+  DepthwiseChannelsConv(const ConvDesc& desc, const SimdTables& kernels)
       : DepthwiseConv<T>(desc, kernels),
         table_(*this->set_.depthwise_channels),
         blocks_(divide_up(desc.shape.groups, table_.lanes)),
@@ -78,18 +78,18 @@ class DepthwiseChannelsConv final : public DepthwiseConv<T> {
 }  // namespace
 
 template <class T>
-bool supports_depthwise_channels(const ConvDesc& desc, const Kernels& kernels) {
+bool supports_depthwise_channels(const ConvDesc& desc, const SimdTables& kernels) {
   const ConvShape& s = desc.shape;
   if (!is_depthwise(s) || s.in[0] != 1) return false;
   // Larger planes pay with a stride, where depthwise_rows moves more.
   const bool strided = s.stride != SpatialDims{1, 1, 1};
   const Index max_bytes = (strided ? 1100 : 450) * 1024;
-  const auto& table = *kernel_set<T>(kernels).depthwise_channels;
+  const auto& table = *tables_of<T>(kernels).depthwise_channels;
   return s.groups >= table.lanes && table.scratch_bytes(plane_of(s)) <= max_bytes;
 }
 
 template <class T>
-MadeConv<T> make_depthwise_channels(const ConvDesc& desc, const Kernels& kernels) {
+MadeConv<T> make_depthwise_channels(const ConvDesc& desc, const SimdTables& kernels) {
   return std::make_unique<DepthwiseChannelsConv<T>>(desc, kernels);
 }
 

@@ -11,7 +11,7 @@ using Index = std::int64_t;
 template <class T>
 class DepthwiseRowsConv final : public DepthwiseConv<T> {
  public:
-  DepthwiseRowsConv(const ConvDesc& desc, const Kernels& kernels,
+  DepthwiseRowsConv(const ConvDesc& desc, const SimdTables& kernels,
                     const DepthwiseRowKernels<T>& table)
       : DepthwiseConv<T>(desc, kernels), table_(table), layers_(desc.shape.in[0]) {
     const ConvShape& s = desc.shape;
@@ -110,29 +110,29 @@ class DepthwiseRowsConv final : public DepthwiseConv<T> {
 }  // namespace
 
 template <class T>
-bool supports_depthwise_rows(const ConvDesc& desc, const Kernels&) {
+bool supports_depthwise_rows(const ConvDesc& desc, const SimdTables&) {
   return is_depthwise(desc.shape);
 }
 
 template <class T>
-MadeConv<T> make_depthwise_rows(const ConvDesc& desc, const Kernels& kernels) {
+MadeConv<T> make_depthwise_rows(const ConvDesc& desc, const SimdTables& kernels) {
   return std::make_unique<DepthwiseRowsConv<T>>(desc, kernels,
-                                                *kernel_set<T>(kernels).depthwise_rows);
+                                                *tables_of<T>(kernels).depthwise_rows);
 }
 
 template <class T>
-bool supports_depthwise_3x3(const ConvDesc& desc, const Kernels& kernels) {
+bool supports_depthwise_3x3(const ConvDesc& desc, const SimdTables& kernels) {
   const ConvShape& s = desc.shape;
   const SpatialDims ones{1, 1, 1};
   return is_depthwise(s) && s.kernel == SpatialDims{1, 3, 3} && s.stride == ones &&
          s.dilation == ones && std::max(s.pad[1], s.pad[2]) <= 2 &&
-         s.out[2] >= kernel_set<T>(kernels).depthwise_channels->lanes;
+         s.out[2] >= tables_of<T>(kernels).depthwise_channels->lanes;
 }
 
 template <class T>
-MadeConv<T> make_depthwise_3x3(const ConvDesc& desc, const Kernels& kernels) {
+MadeConv<T> make_depthwise_3x3(const ConvDesc& desc, const SimdTables& kernels) {
   return std::make_unique<DepthwiseRowsConv<T>>(desc, kernels,
-                                                *kernel_set<T>(kernels).depthwise_3x3);
+                                                *tables_of<T>(kernels).depthwise_3x3);
 }
 
 ONDINE_INSTANTIATE_CONV(depthwise_rows);

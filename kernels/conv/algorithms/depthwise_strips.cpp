@@ -12,7 +12,7 @@ using Index = std::int64_t;
 template <class T>
 class DepthwiseStrips final : public DepthwiseConv<T> {
  public:
-  DepthwiseStrips(const ConvDesc& desc, const Kernels& kernels)
+  DepthwiseStrips(const ConvDesc& desc, const SimdTables& kernels)
       : DepthwiseConv<T>(desc, kernels),
         x_stored_(desc.x_stored),
         y_stored_(desc.y_stored),
@@ -135,7 +135,7 @@ bool has_rows_of_strips(const ConvShape& s, bool forward) {
 }  // namespace
 
 template <class T>
-bool supports_depthwise_strips(const ConvDesc& desc, const Kernels& kernels) {
+bool supports_depthwise_strips(const ConvDesc& desc, const SimdTables& kernels) {
   const ConvShape& s = desc.shape;
   const DepthwiseStripKernels& strips = *kernels.depthwise_strips;
   if (sizeof(T) != sizeof(float) || strips.lanes == 0) return false;
@@ -158,7 +158,7 @@ bool supports_depthwise_strips(const ConvDesc& desc, const Kernels& kernels) {
 }
 
 template <class T>
-MadeConv<T> make_depthwise_strips(const ConvDesc& desc, const Kernels& kernels) {
+MadeConv<T> make_depthwise_strips(const ConvDesc& desc, const SimdTables& kernels) {
   return std::make_unique<DepthwiseStrips<T>>(desc, kernels);
 }
 

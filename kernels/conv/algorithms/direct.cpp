@@ -27,7 +27,7 @@ ConvPlane plane_of(const ConvShape& s, const DirectedShape& d) {
 template <class T>
 class DirectConv final : public ConvAlgorithm<T> {
  public:
-  DirectConv(const ConvDesc& desc, const Kernels& kernels)
+  DirectConv(const ConvDesc& desc, const SimdTables& kernels)
       : ConvAlgorithm<T>(desc, kernels),
         group_(group_of(desc.shape)),
         d_(group_, desc.direction),
@@ -84,7 +84,7 @@ class DirectConv final : public ConvAlgorithm<T> {
 template <class T>
 class DirectConvWeights final : public ConvAlgorithm<T> {
  public:
-  DirectConvWeights(const ConvDesc& desc, const Kernels& kernels)
+  DirectConvWeights(const ConvDesc& desc, const SimdTables& kernels)
       : ConvAlgorithm<T>(desc, kernels),
         direct_(*this->set_.direct),
         plane_(math::plane_of(desc.shape)) {
@@ -144,13 +144,13 @@ class DirectConvWeights final : public ConvAlgorithm<T> {
 }  // namespace
 
 template <class T>
-bool supports_direct(const ConvDesc& desc, const Kernels& kernels) {
+bool supports_direct(const ConvDesc& desc, const SimdTables& kernels) {
   const bool grouped = desc.shape.groups > 1;
   if (grouped && desc.direction == ConvDirection::backward_weights) return false;
   const ConvShape s = group_of(desc.shape);
   if (!is_mirrorable(s) || volume(s.kernel) == 1) return false;
   const DirectedShape d(s, desc.direction);
-  const auto& direct = *kernel_set<T>(kernels).direct;
+  const auto& direct = *tables_of<T>(kernels).direct;
   // Groups of fewer channels leave lanes of the rows idle.
   const Index fewest = std::min(s.in_channels, s.out_channels);
   if (fewest > 16 || (grouped && fewest < min_group)) return false;
@@ -161,7 +161,7 @@ bool supports_direct(const ConvDesc& desc, const Kernels& kernels) {
 }
 
 template <class T>
-MadeConv<T> make_direct(const ConvDesc& desc, const Kernels& kernels) {
+MadeConv<T> make_direct(const ConvDesc& desc, const SimdTables& kernels) {
   if (desc.direction == ConvDirection::backward_weights) {
     return std::make_unique<DirectConvWeights<T>>(desc, kernels);
   }

@@ -15,7 +15,8 @@ class DotColumns {
   }
 
   // `outer` weights of each term, `depth` terms.
-  DotColumns(std::int64_t outer, std::int64_t depth, std::int64_t columns, const Kernels& kernels)
+  DotColumns(std::int64_t outer, std::int64_t depth, std::int64_t columns,
+             const SimdTables& kernels)
       : kernels_(kernels.few_positions),
         outer_(outer),
         depth_(depth),

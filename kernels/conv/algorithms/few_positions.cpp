@@ -9,7 +9,7 @@ using Index = std::int64_t;
 
 class FewPositionsConv final : public ConvAlgorithm<float> {
  public:
-  FewPositionsConv(const ConvDesc& desc, const Kernels& kernels)
+  FewPositionsConv(const ConvDesc& desc, const SimdTables& kernels)
       : ConvAlgorithm(desc, kernels),
         pointwise_(is_pointwise(desc.shape)),
         taps_(volume(desc.shape.kernel)),
@@ -72,7 +72,7 @@ class FewPositionsConv final : public ConvAlgorithm<float> {
 }  // namespace
 
 template <class T>
-bool supports_few_positions(const ConvDesc& desc, const Kernels& kernels) {
+bool supports_few_positions(const ConvDesc& desc, const SimdTables& kernels) {
   const ConvShape& s = desc.shape;
   // Images of one position are the rows of a matrix.
   if (s.batch > 1 && is_pointwise(s) && volume(s.out) == 1) return false;
@@ -82,7 +82,7 @@ bool supports_few_positions(const ConvDesc& desc, const Kernels& kernels) {
 }
 
 template <class T>
-MadeConv<T> make_few_positions(const ConvDesc& desc, const Kernels& kernels) {
+MadeConv<T> make_few_positions(const ConvDesc& desc, const SimdTables& kernels) {
   if constexpr (sizeof(T) == sizeof(float)) {
     return std::make_unique<FewPositionsConv>(desc, kernels);
   } else {

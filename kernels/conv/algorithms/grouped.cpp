@@ -17,7 +17,7 @@ constexpr Index max_point_channels = 8;  // the same of windows of one element
 
 class GroupedConv final : public ConvAlgorithm<float> {
  public:
-  GroupedConv(const ConvDesc& desc, const Kernels& kernels)
+  GroupedConv(const ConvDesc& desc, const SimdTables& kernels)
       : ConvAlgorithm(desc, kernels),
         table_(*set_.grouped_conv),
         group_(group_of(desc.shape)),
@@ -185,7 +185,7 @@ bool fits_copies(const ConvShape& s, const DirectedShape& d, Index channels) {
 // A single group pays where its channels fill vectors, and `direct` either leaves lanes beyond
 // the rows idle or, for weights, adds up vectors of partial sums.
 template <class T>
-bool pays_for_single_group(const ConvDesc& desc, const Kernels& kernels, Index lanes) {
+bool pays_for_single_group(const ConvDesc& desc, const SimdTables& kernels, Index lanes) {
   const DirectedShape d(desc);
   if (d.inner % 8 != 0 || d.outer % 16 != 0 || !supports_direct<T>(desc, kernels)) return false;
   if (rounds_factors<T>(kernels)) return true;
@@ -196,9 +196,9 @@ bool pays_for_single_group(const ConvDesc& desc, const Kernels& kernels, Index l
 }  // namespace
 
 template <class T>
-bool supports_grouped(const ConvDesc& desc, const Kernels& kernels) {
+bool supports_grouped(const ConvDesc& desc, const SimdTables& kernels) {
   const ConvShape& s = desc.shape;
-  const auto* const table = kernel_set<T>(kernels).grouped_conv;
+  const auto* const table = tables_of<T>(kernels).grouped_conv;
   if (table == nullptr || is_empty(s) || !is_planar(s)) return false;
   if (s.groups == 1 && !pays_for_single_group<T>(desc, kernels, table->lanes)) return false;
   const ConvShape group = group_of(s);
@@ -216,7 +216,7 @@ bool supports_grouped(const ConvDesc& desc, const Kernels& kernels) {
 }
 
 template <class T>
-MadeConv<T> make_grouped(const ConvDesc& desc, const Kernels& kernels) {
+MadeConv<T> make_grouped(const ConvDesc& desc, const SimdTables& kernels) {
   if constexpr (sizeof(T) == sizeof(float)) {
     if (desc.direction == ConvDirection::backward_weights) {
       return make_grouped_weights(desc, kernels);

@@ -83,6 +83,6 @@ struct CellCopy {
 std::vector<std::int64_t> cells_in_turn(std::int64_t n, std::int64_t cell);
 
 // backward_weights.
-MadeConv<float> make_grouped_weights(const ConvDesc& desc, const Kernels& kernels);
+MadeConv<float> make_grouped_weights(const ConvDesc& desc, const SimdTables& kernels);
 
 }  // namespace ondine::math

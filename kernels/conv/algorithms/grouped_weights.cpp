@@ -12,7 +12,7 @@ constexpr Index wanted_tasks = 4;
 
 class GroupedConvWeights final : public ConvAlgorithm<float> {
  public:
-  GroupedConvWeights(const ConvDesc& desc, const Kernels& kernels)
+  GroupedConvWeights(const ConvDesc& desc, const SimdTables& kernels)
       : ConvAlgorithm(desc, kernels),
         table_(*set_.grouped_conv),
         group_(group_of(desc.shape)),
@@ -182,7 +182,7 @@ class GroupedConvWeights final : public ConvAlgorithm<float> {
 
 }  // namespace
 
-MadeConv<float> make_grouped_weights(const ConvDesc& desc, const Kernels& kernels) {
+MadeConv<float> make_grouped_weights(const ConvDesc& desc, const SimdTables& kernels) {
   return std::make_unique<GroupedConvWeights>(desc, kernels);
 }
 

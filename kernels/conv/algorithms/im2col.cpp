@@ -63,7 +63,7 @@ BlockLimits block_limits(const ConvDesc& desc, Index panel) {
 template <class T>
 class Im2colConv final : public ConvAlgorithm<T> {
  public:
-  Im2colConv(const ConvDesc& desc, const Kernels& kernels)
+  Im2colConv(const ConvDesc& desc, const SimdTables& kernels)
       : ConvAlgorithm<T>(desc, kernels),
         direction_(desc.direction),
         packs_(direction_ == ConvDirection::forward && !rounds_factors<T>(kernels)) {
@@ -320,12 +320,12 @@ class Im2colConv final : public ConvAlgorithm<T> {
 }  // namespace
 
 template <class T>
-bool supports_im2col(const ConvDesc& desc, const Kernels&) {
+bool supports_im2col(const ConvDesc& desc, const SimdTables&) {
   return !is_empty(desc.shape);
 }
 
 template <class T>
-MadeConv<T> make_im2col(const ConvDesc& desc, const Kernels& kernels) {
+MadeConv<T> make_im2col(const ConvDesc& desc, const SimdTables& kernels) {
   return std::make_unique<Im2colConv<T>>(desc, kernels);
 }
 

@@ -19,7 +19,7 @@ constexpr Index block_elements = Index{256} << 10;  // of columns
 template <class T>
 class JoinedColumns final : public ConvImplementation<T> {
  public:
-  JoinedColumns(const ConvDesc& desc, const Kernels& kernels)
+  JoinedColumns(const ConvDesc& desc, const SimdTables& kernels)
       : s_(desc.shape),
         direction_(desc.direction),
         activation_(desc.activation),
@@ -84,8 +84,8 @@ class JoinedColumns final : public ConvImplementation<T> {
     Index first, count;
   };
 
-  const Im2colKernels<T>& im2col() const { return *kernel_set<T>(kernels_).im2col; }
-  const VectorKernels<T>& vector() const { return *kernel_set<T>(kernels_).vector; }
+  const Im2colKernels<T>& im2col() const { return *tables_of<T>(kernels_).im2col; }
+  const VectorKernels<T>& vector() const { return *tables_of<T>(kernels_).vector; }
   bool joins() const { return joined_.images() > 1; }
 
   GemmShape product(Index channels, Index images) const {
@@ -207,7 +207,7 @@ class JoinedColumns final : public ConvImplementation<T> {
   ConvShape s_;
   ConvDirection direction_;
   Activation activation_;
-  const Kernels& kernels_;
+  const SimdTables& kernels_;
   PlaneGather gather_;
   JoinedImages joined_;
   Index taps_;      // of the window
@@ -222,9 +222,9 @@ class JoinedColumns final : public ConvImplementation<T> {
 }  // namespace
 
 template <class T>
-bool supports_joined_columns(const ConvDesc& desc, const Kernels& kernels) {
+bool supports_joined_columns(const ConvDesc& desc, const SimdTables& kernels) {
   const ConvShape& s = desc.shape;
-  const Im2colKernels<T>& im2col = *kernel_set<T>(kernels).im2col;
+  const Im2colKernels<T>& im2col = *tables_of<T>(kernels).im2col;
   if (im2col.gather_planes == nullptr || s.groups != 1 || is_empty(s)) return false;
   // In full precision, blocks of im2col are as fast.
   if (desc.direction == ConvDirection::backward_data && !rounds_factors<T>(kernels)) return false;
@@ -234,7 +234,7 @@ bool supports_joined_columns(const ConvDesc& desc, const Kernels& kernels) {
 }
 
 template <class T>
-MadeConv<T> make_joined_columns(const ConvDesc& desc, const Kernels& kernels) {
+MadeConv<T> make_joined_columns(const ConvDesc& desc, const SimdTables& kernels) {
   return std::make_unique<JoinedColumns<T>>(desc, kernels);
 }
 

@@ -15,7 +15,7 @@ using Index = std::int64_t;
 template <class T>
 class PointwiseConv final : public ConvImplementation<T> {
  public:
-  PointwiseConv(const ConvDesc& desc, const Kernels& kernels)
+  PointwiseConv(const ConvDesc& desc, const SimdTables& kernels)
       : d_(desc),
         activation_(desc.activation),
         x_stored_(desc.x_stored),
@@ -138,7 +138,7 @@ class PointwiseConv final : public ConvImplementation<T> {
   DirectedShape d_;
   Activation activation_;
   Storage x_stored_, w_stored_, y_stored_;
-  const Kernels& kernels_;
+  const SimdTables& kernels_;
   Index batch_, plane_;
   JoinedImages joined_;
   std::size_t source_bytes_ = 0, result_bytes_ = 0, edge_bytes_ = 0;
@@ -147,14 +147,14 @@ class PointwiseConv final : public ConvImplementation<T> {
 }  // namespace
 
 template <class T>
-bool supports_pointwise(const ConvDesc& desc, const Kernels&) {
+bool supports_pointwise(const ConvDesc& desc, const SimdTables&) {
   const bool by_weights = desc.direction == ConvDirection::backward_weights;
   return is_pointwise(desc.shape) && !is_empty(desc.shape) &&
          (by_weights || desc.shape.groups == 1);
 }
 
 template <class T>
-MadeConv<T> make_pointwise(const ConvDesc& desc, const Kernels& kernels) {
+MadeConv<T> make_pointwise(const ConvDesc& desc, const SimdTables& kernels) {
   if (desc.direction == ConvDirection::backward_weights) {
     return make_pointwise_weights<T>(desc, kernels);
   }

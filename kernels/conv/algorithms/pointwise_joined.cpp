@@ -22,7 +22,7 @@ constexpr Index task_work = Index{1} << 18;
 template <class T>
 class JoinedPointwiseConv final : public ConvAlgorithm<T> {
  public:
-  JoinedPointwiseConv(const ConvDesc& desc, const Kernels& kernels)
+  JoinedPointwiseConv(const ConvDesc& desc, const SimdTables& kernels)
       : ConvAlgorithm<T>(desc, kernels),
         d_(desc),
         kernels_(kernels),
@@ -110,7 +110,7 @@ class JoinedPointwiseConv final : public ConvAlgorithm<T> {
   }
 
   DirectedShape d_;
-  const Kernels& kernels_;
+  const SimdTables& kernels_;
   const GemmKernels<T>& gemm_;
   Storage w_stored_, y_stored_;
   Index batch_, plane_;
@@ -122,20 +122,20 @@ class JoinedPointwiseConv final : public ConvAlgorithm<T> {
 }  // namespace
 
 template <class T>
-bool joins_rounded_images(const ConvDesc& desc, const Kernels& kernels) {
+bool joins_rounded_images(const ConvDesc& desc, const SimdTables& kernels) {
   const Index plane = volume(desc.shape.out);
   return plane > 1 && rounds_factors<T>(kernels) &&
          JoinedImages(desc.shape.batch, plane).images() > 1;
 }
 
 template <class T>
-MadeConv<T> make_joined_pointwise(const ConvDesc& desc, const Kernels& kernels) {
+MadeConv<T> make_joined_pointwise(const ConvDesc& desc, const SimdTables& kernels) {
   return std::make_unique<JoinedPointwiseConv<T>>(desc, kernels);
 }
 
-template bool joins_rounded_images<float>(const ConvDesc&, const Kernels&);
-template bool joins_rounded_images<double>(const ConvDesc&, const Kernels&);
-template MadeConv<float> make_joined_pointwise(const ConvDesc&, const Kernels&);
-template MadeConv<double> make_joined_pointwise(const ConvDesc&, const Kernels&);
+template bool joins_rounded_images<float>(const ConvDesc&, const SimdTables&);
+template bool joins_rounded_images<double>(const ConvDesc&, const SimdTables&);
+template MadeConv<float> make_joined_pointwise(const ConvDesc&, const SimdTables&);
+template MadeConv<double> make_joined_pointwise(const ConvDesc&, const SimdTables&);
 
 }  // namespace ondine::math

@@ -11,7 +11,7 @@ using Index = std::int64_t;
 template <class T>
 class PointwiseWeights final : public ConvImplementation<T> {
  public:
-  PointwiseWeights(const ConvDesc& desc, const Kernels& kernels)
+  PointwiseWeights(const ConvDesc& desc, const SimdTables& kernels)
       : shape_(desc.shape),
         kernels_(kernels),
         plane_(volume(desc.shape.out)),
@@ -79,7 +79,7 @@ class PointwiseWeights final : public ConvImplementation<T> {
   }
 
   ConvShape shape_;
-  const Kernels& kernels_;
+  const SimdTables& kernels_;
   Index plane_;
   JoinedImages joined_;
   std::size_t x_bytes_ = 0, dy_bytes_ = 0;
@@ -88,11 +88,11 @@ class PointwiseWeights final : public ConvImplementation<T> {
 }  // namespace
 
 template <class T>
-MadeConv<T> make_pointwise_weights(const ConvDesc& desc, const Kernels& kernels) {
+MadeConv<T> make_pointwise_weights(const ConvDesc& desc, const SimdTables& kernels) {
   return std::make_unique<PointwiseWeights<T>>(desc, kernels);
 }
 
-template MadeConv<float> make_pointwise_weights(const ConvDesc&, const Kernels&);
-template MadeConv<double> make_pointwise_weights(const ConvDesc&, const Kernels&);
+template MadeConv<float> make_pointwise_weights(const ConvDesc&, const SimdTables&);
+template MadeConv<double> make_pointwise_weights(const ConvDesc&, const SimdTables&);
 
 }  // namespace ondine::math

@@ -14,7 +14,7 @@ constexpr Index most_source = Index{64} << 10;  // pairs of a task's source
 
 class ShiftedConv final : public ConvAlgorithm<float> {
  public:
-  ShiftedConv(const ConvDesc& desc, const Kernels& kernels)
+  ShiftedConv(const ConvDesc& desc, const SimdTables& kernels)
       : ConvAlgorithm(desc, kernels),
         d_(desc),
         conv_(*kernels.shifted_conv),
@@ -101,7 +101,7 @@ class ShiftedConv final : public ConvAlgorithm<float> {
 }  // namespace
 
 template <class T>
-MadeConv<T> make_shifted(const ConvDesc& desc, const Kernels& kernels) {
+MadeConv<T> make_shifted(const ConvDesc& desc, const SimdTables& kernels) {
   if constexpr (std::is_same_v<T, float>) {
     if (desc.direction == ConvDirection::backward_weights) {
       return make_shifted_weights(desc, kernels);
@@ -116,7 +116,7 @@ MadeConv<T> make_shifted(const ConvDesc& desc, const Kernels& kernels) {
 // fewer multiplications, which pay for its transforms where there are many channels. The sums of
 // gradients by the weights have to stay in a cache.
 template <class T>
-bool supports_shifted_bf16(const ConvDesc& desc, const Kernels& kernels) {
+bool supports_shifted_bf16(const ConvDesc& desc, const SimdTables& kernels) {
   constexpr Index least = 16;  // channels
   constexpr Index most_row = 4096;
   constexpr Index most_sums = Index{2} << 20;
@@ -139,9 +139,9 @@ bool supports_shifted_bf16(const ConvDesc& desc, const Kernels& kernels) {
   return channels <= 64 * 64 || !supports_winograd<T>(desc, kernels);
 }
 
-#define ONDINE_INSTANTIATE(T)                                              \
-  template bool supports_shifted_bf16<T>(const ConvDesc&, const Kernels&); \
-  template MadeConv<T> make_shifted<T>(const ConvDesc&, const Kernels&)
+#define ONDINE_INSTANTIATE(T)                                                 \
+  template bool supports_shifted_bf16<T>(const ConvDesc&, const SimdTables&); \
+  template MadeConv<T> make_shifted<T>(const ConvDesc&, const SimdTables&)
 ONDINE_INSTANTIATE(float);
 ONDINE_INSTANTIATE(double);
 #undef ONDINE_INSTANTIATE

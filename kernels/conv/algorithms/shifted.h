@@ -35,6 +35,6 @@ struct ShiftedWindows {
 };
 
 // backward_weights.
-MadeConv<float> make_shifted_weights(const ConvDesc& desc, const Kernels& kernels);
+MadeConv<float> make_shifted_weights(const ConvDesc& desc, const SimdTables& kernels);
 
 }  // namespace ondine::math

@@ -15,7 +15,7 @@ constexpr Index most_shards = 4;
 
 class ShiftedWeights final : public ConvAlgorithm<float> {
  public:
-  ShiftedWeights(const ConvDesc& desc, const Kernels& kernels)
+  ShiftedWeights(const ConvDesc& desc, const SimdTables& kernels)
       : ConvAlgorithm(desc, kernels),
         conv_(*kernels.shifted_conv),
         windows_(desc.shape, DirectedShape(desc), 2),
@@ -124,7 +124,7 @@ class ShiftedWeights final : public ConvAlgorithm<float> {
 
 }  // namespace
 
-MadeConv<float> make_shifted_weights(const ConvDesc& desc, const Kernels& kernels) {
+MadeConv<float> make_shifted_weights(const ConvDesc& desc, const SimdTables& kernels) {
   return std::make_unique<ShiftedWeights>(desc, kernels);
 }
 

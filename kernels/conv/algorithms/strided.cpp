@@ -20,13 +20,13 @@ constexpr Index max_backward_inner = 64;  // channels that backward_data sums ov
 template <class T>
 class StridedConv final : public ConvAlgorithm<T> {
  public:
-  StridedConv(const ConvDesc& desc, const Kernels& kernels)
+  StridedConv(const ConvDesc& desc, const SimdTables& kernels)
       : ConvAlgorithm<T>(desc, kernels),
         table_(*this->set_.strided_conv),
         d_(desc),
         down_(desc.shape, 1, d_.backward),
         across_(desc.shape, 2, d_.backward),
-        pack_(*kernel_set<T>(without(kernels, ProductMode::bf16)).gemm),
+        pack_(*tables_of<T>(without(kernels, ProductMode::bf16)).gemm),
         taps_(volume(desc.shape.kernel)),
         factors_(divide_up(d_.inner, table_.channels)),
         panel_(table_.panel),
@@ -246,9 +246,9 @@ bool fits_copies(const ConvShape& s, const DirectedShape& d) {
 }  // namespace
 
 template <class T>
-bool supports_strided(const ConvDesc& desc, const Kernels& kernels) {
+bool supports_strided(const ConvDesc& desc, const SimdTables& kernels) {
   const ConvShape& s = desc.shape;
-  const auto& set = kernel_set<T>(kernels);
+  const auto& set = tables_of<T>(kernels);
   if (!set.strided_conv || set.strided_conv->panel != set.gemm->nr ||
       set.strided_conv->panel > max_strided_panel) {
     return false;
@@ -266,7 +266,7 @@ bool supports_strided(const ConvDesc& desc, const Kernels& kernels) {
 }
 
 template <class T>
-MadeConv<T> make_strided(const ConvDesc& desc, const Kernels& kernels) {
+MadeConv<T> make_strided(const ConvDesc& desc, const SimdTables& kernels) {
   if (desc.direction == ConvDirection::backward_weights) {
     return make_strided_weights<T>(desc, kernels);
   }

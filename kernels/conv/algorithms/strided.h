@@ -33,6 +33,6 @@ inline constexpr std::int64_t max_strided_panel = 32;  // outer channels
 
 // backward_weights.
 template <class T>
-MadeConv<T> make_strided_weights(const ConvDesc& desc, const Kernels& kernels);
+MadeConv<T> make_strided_weights(const ConvDesc& desc, const SimdTables& kernels);
 
 }  // namespace ondine::math

@@ -17,7 +17,7 @@ constexpr Index max_offsets = 240;  // taps at a time
 template <class T>
 class StridedConvWeights final : public ConvAlgorithm<T> {
  public:
-  StridedConvWeights(const ConvDesc& desc, const Kernels& kernels)
+  StridedConvWeights(const ConvDesc& desc, const SimdTables& kernels)
       : ConvAlgorithm<T>(desc, kernels),
         table_(*this->set_.strided_conv),
         down_(desc.shape, 1, false),
@@ -167,11 +167,11 @@ class StridedConvWeights final : public ConvAlgorithm<T> {
 }  // namespace
 
 template <class T>
-MadeConv<T> make_strided_weights(const ConvDesc& desc, const Kernels& kernels) {
+MadeConv<T> make_strided_weights(const ConvDesc& desc, const SimdTables& kernels) {
   return std::make_unique<StridedConvWeights<T>>(desc, kernels);
 }
 
-template MadeConv<float> make_strided_weights(const ConvDesc&, const Kernels&);
-template MadeConv<double> make_strided_weights(const ConvDesc&, const Kernels&);
+template MadeConv<float> make_strided_weights(const ConvDesc&, const SimdTables&);
+template MadeConv<double> make_strided_weights(const ConvDesc&, const SimdTables&);
 
 }  // namespace ondine::math

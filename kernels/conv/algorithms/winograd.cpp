@@ -13,7 +13,7 @@ constexpr double max_row_bytes = 64 << 20;          // of a row of tiles, which 
 template <class T>
 class WinogradConv final : public ConvAlgorithm<T> {
  public:
-  WinogradConv(const ConvDesc& desc, const Kernels& kernels)
+  WinogradConv(const ConvDesc& desc, const SimdTables& kernels)
       : ConvAlgorithm<T>(desc, kernels),
         transforms_(winograd_transforms(desc, this->set_)),
         d_(desc),
@@ -147,7 +147,7 @@ double row_bytes(const ConvShape& s) {
 // Whether channels and tiles are enough for what is transformed. Gradients by the weights need
 // tiles that are full, since they compute products of results beyond the edges too.
 template <class T>
-bool strided_tiles_pay(const ConvDesc& desc, const Kernels& kernels) {
+bool strided_tiles_pay(const ConvDesc& desc, const SimdTables& kernels) {
   constexpr Index results = 4;       // of a tile, in y
   constexpr Index max_across = 256;  // a task takes whole rows of tiles
   const ConvShape& s = desc.shape;
@@ -172,9 +172,9 @@ bool strided_tiles_pay(const ConvDesc& desc, const Kernels& kernels) {
 }  // namespace
 
 template <class T>
-bool supports_winograd(const ConvDesc& desc, const Kernels& kernels) {
+bool supports_winograd(const ConvDesc& desc, const SimdTables& kernels) {
   const ConvShape& s = desc.shape;
-  if (!kernel_set<T>(kernels).winograd) return false;
+  if (!tables_of<T>(kernels).winograd) return false;
   if (s.kernel != SpatialDims{1, 3, 3} || s.dilation != SpatialDims{1, 1, 1}) return false;
   if (is_strided_window(s)) return strided_tiles_pay<T>(desc, kernels);
   if (!is_mirrorable(s) || std::min(s.in_channels, s.out_channels) < 16) return false;
@@ -185,7 +185,7 @@ bool supports_winograd(const ConvDesc& desc, const Kernels& kernels) {
 }
 
 template <class T>
-MadeConv<T> make_winograd(const ConvDesc& desc, const Kernels& kernels) {
+MadeConv<T> make_winograd(const ConvDesc& desc, const SimdTables& kernels) {
   if (desc.direction == ConvDirection::backward_weights) {
     return make_winograd_weights<T>(desc, kernels);
   }

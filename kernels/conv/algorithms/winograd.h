@@ -12,7 +12,7 @@ inline const WinogradForm& winograd_form(const ConvDesc& desc) {
   return desc.direction == ConvDirection::backward_data ? winograd_strided_back : winograd_strided;
 }
 template <class T>
-const WinogradTransforms<T>& winograd_transforms(const ConvDesc& desc, const KernelSet<T>& set) {
+const WinogradTransforms<T>& winograd_transforms(const ConvDesc& desc, const SimdTablesOf<T>& set) {
   const WinogradForm& form = winograd_form(desc);
   return &form == &winograd_unit      ? set.winograd->unit
          : &form == &winograd_strided ? set.winograd->strided
@@ -139,14 +139,14 @@ inline void set_planes(TileRows& run, const SpatialDims& plane, std::int64_t cha
 
 // Channels of the result that products compute: the last panel may have fewer than its width.
 template <class T>
-std::int64_t whole_lanes(const KernelSet<T>& set, std::int64_t channels) {
+std::int64_t whole_lanes(const SimdTablesOf<T>& set, std::int64_t channels) {
   return round_up(channels, set.depthwise_channels->lanes);
 }
 
 // How inner channels lie in components: elements of a tile, and rows of a panel of weights.
 template <class T>
 struct InnerChannels {
-  InnerChannels(const KernelSet<T>& set, std::int64_t inner)
+  InnerChannels(const SimdTablesOf<T>& set, std::int64_t inner)
       : paired(set.winograd->channels > 1),
         ld(round_up(inner, set.depthwise_channels->lanes) / set.winograd->channels),
         rows(divide_up(inner, set.winograd->channels)) {}
@@ -187,7 +187,7 @@ RowsAhead part_of_rows(const T* first, std::int64_t rows, std::int64_t row, std:
 // Scratch memory of a task: for transforming rows of tiles or for a product.
 template <class T>
 std::size_t winograd_scratch(const WinogradTransforms<T>& transforms, TileRows largest,
-                             const SpatialDims& source, const KernelSet<T>& set,
+                             const SpatialDims& source, const SimdTablesOf<T>& set,
                              const GemmCall<T>& product) {
   largest.width = source[2];
   const auto rows = static_cast<std::size_t>(transforms.scratch_bytes(largest));
@@ -196,6 +196,6 @@ std::size_t winograd_scratch(const WinogradTransforms<T>& transforms, TileRows l
 
 // backward_weights.
 template <class T>
-MadeConv<T> make_winograd_weights(const ConvDesc& desc, const Kernels& kernels);
+MadeConv<T> make_winograd_weights(const ConvDesc& desc, const SimdTables& kernels);
 
 }  // namespace ondine::math

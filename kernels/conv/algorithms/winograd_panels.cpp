@@ -15,7 +15,7 @@ constexpr Index few_positions = 64;
 template <class T>
 class WinogradPanelsConv final : public ConvAlgorithm<T> {
  public:
-  WinogradPanelsConv(const ConvDesc& desc, const Kernels& kernels)
+  WinogradPanelsConv(const ConvDesc& desc, const SimdTables& kernels)
       : ConvAlgorithm<T>(desc, kernels),
         transforms_(winograd_transforms(desc, this->set_)),
         d_(desc),
@@ -121,7 +121,7 @@ class WinogradPanelsConv final : public ConvAlgorithm<T> {
 }  // namespace
 
 template <class T>
-bool supports_winograd_panels(const ConvDesc& desc, const Kernels& kernels) {
+bool supports_winograd_panels(const ConvDesc& desc, const SimdTables& kernels) {
   if (desc.direction == ConvDirection::backward_weights || !supports_winograd<T>(desc, kernels)) {
     return false;
   }
@@ -131,7 +131,7 @@ bool supports_winograd_panels(const ConvDesc& desc, const Kernels& kernels) {
 }
 
 template <class T>
-MadeConv<T> make_winograd_panels(const ConvDesc& desc, const Kernels& kernels) {
+MadeConv<T> make_winograd_panels(const ConvDesc& desc, const SimdTables& kernels) {
   return std::make_unique<WinogradPanelsConv<T>>(desc, kernels);
 }
 

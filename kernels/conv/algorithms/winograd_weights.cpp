@@ -63,11 +63,11 @@ struct ChannelBlocks {
 template <class T>
 class WinogradConvWeights final : public ConvAlgorithm<T> {
  public:
-  WinogradConvWeights(const ConvDesc& desc, const Kernels& kernels)
+  WinogradConvWeights(const ConvDesc& desc, const SimdTables& kernels)
       : ConvAlgorithm<T>(desc, kernels),
         form_(winograd_form(desc)),
         transforms_(winograd_transforms(desc, this->set_)),
-        full_(winograd_transforms(desc, kernel_set<T>(without(kernels, ProductMode::bf16)))),
+        full_(winograd_transforms(desc, tables_of<T>(without(kernels, ProductMode::bf16)))),
         paired_(this->set_.gemm->takes_pairs && transforms_.input_pairs != nullptr),
         runs_(desc.shape, form_.tile(), paired_ ? 2 : 1),
         lanes_(this->set_.depthwise_channels->lanes) {
@@ -282,11 +282,11 @@ class WinogradConvWeights final : public ConvAlgorithm<T> {
 }  // namespace
 
 template <class T>
-MadeConv<T> make_winograd_weights(const ConvDesc& desc, const Kernels& kernels) {
+MadeConv<T> make_winograd_weights(const ConvDesc& desc, const SimdTables& kernels) {
   return std::make_unique<WinogradConvWeights<T>>(desc, kernels);
 }
 
-template MadeConv<float> make_winograd_weights(const ConvDesc&, const Kernels&);
-template MadeConv<double> make_winograd_weights(const ConvDesc&, const Kernels&);
+template MadeConv<float> make_winograd_weights(const ConvDesc&, const SimdTables&);
+template MadeConv<double> make_winograd_weights(const ConvDesc&, const SimdTables&);
 
 }  // namespace ondine::math

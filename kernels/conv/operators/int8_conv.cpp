@@ -66,7 +66,7 @@ Kernel bind(BindContext& context) {
   const bool biased = context.has_input(4);
   const math::ConvShape& s = desc.shape;
   if (s.batch == 0 || s.out_channels == 0 || math::volume(s.out) == 0) return [](KernelContext&) {};
-  const math::Kernels& kernels = math::kernels();
+  const math::SimdTables& kernels = math::simd_tables();
   const math::Int8ConvPrimitive primitive(desc, context.threads(), kernels,
                                           *math::int8_gemm_implementations(kernels).first);
   context.set_implementation(primitive.name(), primitive.isa());

@@ -22,7 +22,7 @@ ConvDesc along_rows(ConvDesc desc) {
 
 // They convolve a row of a plane, or add up a plane for the weights, without a checkpoint.
 template <class T, auto supports>
-bool supports_bounded(const ConvDesc& desc, const Kernels& kernels) {
+bool supports_bounded(const ConvDesc& desc, const SimdTables& kernels) {
   constexpr double most = 1 << 28;  // multiplications
   const ConvShape& s = desc.shape;
   const auto real = [](const SpatialDims& dims) {
@@ -74,7 +74,7 @@ std::span<const ConvEntry<T>> lower_conv_implementations() {
 
 template <class T>
 ConvPrimitive<T>::ConvPrimitive(const ConvEntry<T>& entry, const ConvDesc& desc, int threads,
-                                const Kernels& kernels)
+                                const SimdTables& kernels)
     : name_(entry.name),
       x_stored_(desc.x_stored),
       w_stored_(desc.w_stored),
@@ -89,20 +89,20 @@ ConvPrimitive<T>::ConvPrimitive(const ConvEntry<T>& entry, const ConvDesc& desc,
 
 template <class T>
 ConvPrimitive<T> ConvPrimitive<T>::make(const ConvDesc& given, int threads,
-                                        const Kernels& kernels) {
+                                        const SimdTables& kernels) {
   const ConvDesc desc = along_rows(given);
   if (!keeps_float32<T>(desc, kernels)) {
     for (const ConvEntry<T>& lower : lower_conv_implementations<T>()) {
       if (lower.supports(desc, kernels)) return {lower, desc, threads, kernels};
     }
   }
-  const Kernels& full = without(kernels, ProductMode::bf16);
+  const SimdTables& full = without(kernels, ProductMode::bf16);
   return {first_supporting(conv_implementations<T>(), desc, full), desc, threads, full};
 }
 
 template <class T>
 ConvPrimitive<T> ConvPrimitive<T>::make(const ConvDesc& given, int threads, std::string_view name,
-                                        const Kernels& kernels) {
+                                        const SimdTables& kernels) {
   const ConvDesc desc = along_rows(given);
   for (const ConvEntry<T>& lower : lower_conv_implementations<T>()) {
     if (lower.name == name && lower.supports(desc, kernels)) return {lower, desc, threads, kernels};

@@ -102,10 +102,10 @@ class ConvPrimitive {
   // `threads`: of the pool that will run it. Only the size of the workspace depends on it.
   // Error(mismatch) for an activation of a gradient.
   static ConvPrimitive make(const ConvDesc& desc, int threads,
-                            const Kernels& kernels = math::kernels());
+                            const SimdTables& kernels = math::simd_tables());
   // Uses the implementation named `name`; Error(unsupported) if it does not support `desc`.
   static ConvPrimitive make(const ConvDesc& desc, int threads, std::string_view name,
-                            const Kernels& kernels);
+                            const SimdTables& kernels);
 
   std::size_t workspace() const noexcept { return workspace_; }  // bytes
   // With a workspace for fewer threads than the pool has, but enough for one, it runs on one.
@@ -123,7 +123,7 @@ class ConvPrimitive {
 
  private:
   ConvPrimitive(const ConvEntry<T>& entry, const ConvDesc& desc, int threads,
-                const Kernels& kernels);
+                const SimdTables& kernels);
 
   std::string_view name_;
   Storage x_stored_, w_stored_, y_stored_;

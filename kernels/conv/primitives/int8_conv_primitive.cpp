@@ -41,8 +41,8 @@ class Layout {
 
 }  // namespace
 
-Int8ConvPrimitive::Int8ConvPrimitive(const Int8ConvDesc& desc, int threads, const Kernels& kernels,
-                                     const Int8GemmKernels& gemm)
+Int8ConvPrimitive::Int8ConvPrimitive(const Int8ConvDesc& desc, int threads,
+                                     const SimdTables& kernels, const Int8GemmKernels& gemm)
     : shape_(desc.shape),
       x_flip_(kernels::flip_to_unsigned(desc.x)),
       w_flip_(kernels::flip_to_signed(desc.w)),

@@ -43,7 +43,7 @@ struct Int8ConvArgs {
 class Int8ConvPrimitive {
  public:
   // `gemm`: one of int8_gemm_implementations(kernels). No dim of the shape is 0.
-  Int8ConvPrimitive(const Int8ConvDesc& desc, int threads, const Kernels& kernels,
+  Int8ConvPrimitive(const Int8ConvDesc& desc, int threads, const SimdTables& kernels,
                     const Int8GemmKernels& gemm);
 
   std::size_t workspace() const noexcept { return shared_bytes_ + slots_bytes_; }
@@ -96,7 +96,7 @@ class Int8ConvPrimitive {
   ConvShape shape_;
   std::uint8_t x_flip_, w_flip_;
   bool quantizes_;
-  const Kernels& kernels_;
+  const SimdTables& kernels_;
   const Int8GemmKernels& gemm_;
   std::int64_t in_group_, out_group_;  // channels of a group
   std::int64_t taps_;                  // of a channel

@@ -20,7 +20,7 @@ constexpr Index packed_channels = 4;   // rows of so many stay in a first cache 
 constexpr Index most_positions = 512;  // of images that are joined
 
 // Channels that a task expands: the rows of two register blocks, or of a tile.
-Index most_channels(const Kernels& kernels) { return rounds_in_tiles(kernels) ? 32 : 24; }
+Index most_channels(const SimdTables& kernels) { return rounds_in_tiles(kernels) ? 32 : 24; }
 
 ConvDesc projection_of(const InvertedBottleneckDesc& desc) {
   ConvDesc pointwise;
@@ -40,7 +40,7 @@ Index whole_panels(Index most, Index width, Index nr) {
 
 template <class T>
 InvertedBottleneck<T>::InvertedBottleneck(const InvertedBottleneckDesc& desc, int threads,
-                                          const Kernels& kernels)
+                                          const SimdTables& kernels)
     : desc_(desc),
       bands_(desc.inner, kernels),
       kernels_(supports_pointwise_bf16<T>(projection_of(desc), kernels)
@@ -82,7 +82,7 @@ void InvertedBottleneck<T>::plan_memory(int threads) {
   scratch_at_ = rows_at_ + bytes_of<T>(packed_channels * std::max(between, columns));
   slot_bytes_ =
       scratch_at_ + std::max({bands_.product_bytes(channels_, images_), bands_.conv_bytes(),
-                              scratch_of(projection(columns), kernel_set<T>(*kernels_))});
+                              scratch_of(projection(columns), tables_of<T>(*kernels_))});
   workspace_ = slots_at_ + ScratchPool::bytes(slot_bytes_, threads);
 }
 
@@ -179,7 +179,7 @@ GemmCall<T> InvertedBottleneck<T>::pack_x(ThreadPool& pool, const InvertedBottle
   packed.b_packed = true;
   if (source.n == 0) return packed;
   if (tile.images == 1 && !splits_rows_) {
-    kernel_set<T>(bands_.kernels()).gemm->pack_b(source, shared.x);
+    tables_of<T>(bands_.kernels()).gemm->pack_b(source, shared.x);
     return packed;
   }
   const Index grain = grain_of(packed_channels * packed.n, depthwise_work);

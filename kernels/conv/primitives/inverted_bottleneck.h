@@ -36,7 +36,7 @@ class InvertedBottleneck {
  public:
   // Errors as of ExpandedBands.
   InvertedBottleneck(const InvertedBottleneckDesc& desc, int threads,
-                     const Kernels& kernels = math::kernels());
+                     const SimdTables& kernels = math::simd_tables());
 
   // Whether the products round their factors, which does not depend on how they are stored.
   bool rounds_expansion() const noexcept;
@@ -94,11 +94,11 @@ class InvertedBottleneck {
   GemmCall<T> projection(std::int64_t columns) const;
   std::int64_t columns_of(const Tile& tile) const;  // of the depthwise results
   bool expands() const { return desc_.inner.in_channels > 0; }
-  const GemmKernels<T>& gemm() const { return *kernel_set<T>(*kernels_).gemm; }
+  const GemmKernels<T>& gemm() const { return *tables_of<T>(*kernels_).gemm; }
 
   InvertedBottleneckDesc desc_;
   ExpandedBands<T> bands_;
-  const Kernels* kernels_;     // of the last product
+  const SimdTables* kernels_;  // of the last product
   std::int64_t channels_ = 1;  // that a task expands
   std::int64_t images_ = 1;    // of a tile
   bool splits_rows_ = false;   // of what lies between: even columns come first

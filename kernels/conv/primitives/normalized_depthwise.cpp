@@ -14,7 +14,7 @@ using List = std::span<const typename NormalizedDepthwiseGrad<T>::Entry>;
 
 template <class T>
 const typename NormalizedDepthwiseGrad<T>::Entry& entry_for(const NormalizedDepthwiseDesc& desc,
-                                                            const Kernels& kernels) {
+                                                            const SimdTables& kernels) {
   if (!supports_normalized_planes(desc, kernels)) {
     fail(ErrorCode::unsupported,
          "a convolution of normalized planes needs a channel of x and of y for each group");
@@ -26,14 +26,14 @@ const typename NormalizedDepthwiseGrad<T>::Entry& entry_for(const NormalizedDept
 
 template <class T>
 NormalizedDepthwiseGrad<T>::NormalizedDepthwiseGrad(const NormalizedDepthwiseDesc& desc,
-                                                    int threads, const Kernels& kernels)
+                                                    int threads, const SimdTables& kernels)
     : NormalizedDepthwiseGrad(entry_for<T>(desc, without(kernels, ProductMode::bf16)), desc,
                               threads, without(kernels, ProductMode::bf16)) {}
 
 template <class T>
 NormalizedDepthwiseGrad<T>::NormalizedDepthwiseGrad(const NormalizedDepthwiseDesc& desc,
                                                     int threads, std::string_view name,
-                                                    const Kernels& kernels)
+                                                    const SimdTables& kernels)
     : NormalizedDepthwiseGrad(
           supporting_by_name(List<T>(list<T>), name, desc, without(kernels, ProductMode::bf16)),
           desc, threads, without(kernels, ProductMode::bf16)) {}
@@ -41,7 +41,7 @@ NormalizedDepthwiseGrad<T>::NormalizedDepthwiseGrad(const NormalizedDepthwiseDes
 template <class T>
 NormalizedDepthwiseGrad<T>::NormalizedDepthwiseGrad(const Entry& entry,
                                                     const NormalizedDepthwiseDesc& desc,
-                                                    int threads, const Kernels& kernels)
+                                                    int threads, const SimdTables& kernels)
     : name_(entry.name),
       isa_(isa_name(kernels)),
       implementation_(entry.make(desc, kernels)),

@@ -69,10 +69,10 @@ class NormalizedDepthwiseGrad {
 
   // Error(unsupported) unless each group has one channel of x and of y, over planes with elements.
   NormalizedDepthwiseGrad(const NormalizedDepthwiseDesc& desc, int threads,
-                          const Kernels& kernels = math::kernels());
+                          const SimdTables& kernels = math::simd_tables());
   // Uses the implementation named `name`; Error(unsupported) if it does not support `desc`.
   NormalizedDepthwiseGrad(const NormalizedDepthwiseDesc& desc, int threads, std::string_view name,
-                          const Kernels& kernels);
+                          const SimdTables& kernels);
 
   std::size_t workspace() const noexcept { return workspace_; }  // bytes
   void run(ThreadPool& pool, const NormalizedDepthwiseArgs<T>& args, Workspace workspace) const {
@@ -83,7 +83,7 @@ class NormalizedDepthwiseGrad {
 
  private:
   NormalizedDepthwiseGrad(const Entry& entry, const NormalizedDepthwiseDesc& desc, int threads,
-                          const Kernels& kernels);
+                          const SimdTables& kernels);
 
   std::string_view name_, isa_;
   std::shared_ptr<const NormalizedDepthwiseImplementation<T>> implementation_;
@@ -92,13 +92,13 @@ class NormalizedDepthwiseGrad {
 
 template <class T>
 using MadeNormalizedDepthwise = std::unique_ptr<const NormalizedDepthwiseImplementation<T>>;
-bool supports_rows_3x3(const NormalizedDepthwiseDesc& desc, const Kernels& kernels);
+bool supports_rows_3x3(const NormalizedDepthwiseDesc& desc, const SimdTables& kernels);
 template <class T>
 MadeNormalizedDepthwise<T> make_rows_3x3(const NormalizedDepthwiseDesc& desc,
-                                         const Kernels& kernels);
-bool supports_normalized_planes(const NormalizedDepthwiseDesc& desc, const Kernels& kernels);
+                                         const SimdTables& kernels);
+bool supports_normalized_planes(const NormalizedDepthwiseDesc& desc, const SimdTables& kernels);
 template <class T>
 MadeNormalizedDepthwise<T> make_normalized_planes(const NormalizedDepthwiseDesc& desc,
-                                                  const Kernels& kernels);
+                                                  const SimdTables& kernels);
 
 }  // namespace ondine::math

@@ -19,7 +19,7 @@ bool NormalizedDepthwiseConv<T>::supports(const ConvShape& shape) {
 
 template <class T>
 NormalizedDepthwiseConv<T>::NormalizedDepthwiseConv(const NormalizedDepthwiseConvDesc& desc,
-                                                    int threads, const Kernels& given)
+                                                    int threads, const SimdTables& given)
     : desc_(desc),
       kernels_(&without(given, ProductMode::bf16)),
       isa_(isa_name(*kernels_)),

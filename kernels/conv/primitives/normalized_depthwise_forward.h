@@ -45,7 +45,7 @@ class NormalizedDepthwiseConv {
 
   // Error(unsupported) where it is not supported.
   NormalizedDepthwiseConv(const NormalizedDepthwiseConvDesc& desc, int threads,
-                          const Kernels& kernels = math::kernels());
+                          const SimdTables& kernels = math::simd_tables());
 
   std::size_t workspace() const noexcept { return workspace_; }  // bytes
   void run(ThreadPool& pool, const NormalizedDepthwiseConvArgs<T>& args, Workspace workspace) const;
@@ -58,7 +58,7 @@ class NormalizedDepthwiseConv {
                  std::int64_t channels, std::byte* slot) const;
 
   NormalizedDepthwiseConvDesc desc_;
-  const Kernels* kernels_;
+  const SimdTables* kernels_;
   std::shared_ptr<const DepthwiseConv<T>> conv_;  // none of no elements
   std::string_view name_ = "empty", isa_;
   std::int64_t in_, out_, taps_;            // elements of a plane, of a window

@@ -15,7 +15,7 @@ constexpr Index z_bytes = 24 * 1024, block_bytes = 256 * 1024;
 template <class T>
 class NormalizedPlanes final : public NormalizedDepthwiseImplementation<T> {
  public:
-  NormalizedPlanes(const NormalizedDepthwiseDesc& desc, const Kernels& kernels)
+  NormalizedPlanes(const NormalizedDepthwiseDesc& desc, const SimdTables& kernels)
       : desc_(desc),
         kernels_(kernels),
         data_(make_depthwise<T>({desc.shape, ConvDirection::backward_data}, kernels).conv),
@@ -181,7 +181,7 @@ class NormalizedPlanes final : public NormalizedDepthwiseImplementation<T> {
 
   NormalizedDepthwiseDesc desc_;
   BatchNormDesc norm_;
-  const Kernels& kernels_;
+  const SimdTables& kernels_;
   std::unique_ptr<const DepthwiseConv<T>> data_, weights_;
   Index in_, out_, taps_;            // elements of a plane, of a window
   Index channels_ = 1, images_ = 1;  // of a block; at once
@@ -191,18 +191,18 @@ class NormalizedPlanes final : public NormalizedDepthwiseImplementation<T> {
 
 }  // namespace
 
-bool supports_normalized_planes(const NormalizedDepthwiseDesc& desc, const Kernels&) {
+bool supports_normalized_planes(const NormalizedDepthwiseDesc& desc, const SimdTables&) {
   return is_depthwise(desc.shape) && is_planar(desc.shape);
 }
 
 template <class T>
 MadeNormalizedDepthwise<T> make_normalized_planes(const NormalizedDepthwiseDesc& desc,
-                                                  const Kernels& kernels) {
+                                                  const SimdTables& kernels) {
   return std::make_unique<NormalizedPlanes<T>>(desc, kernels);
 }
 template MadeNormalizedDepthwise<float> make_normalized_planes(const NormalizedDepthwiseDesc&,
-                                                               const Kernels&);
+                                                               const SimdTables&);
 template MadeNormalizedDepthwise<double> make_normalized_planes(const NormalizedDepthwiseDesc&,
-                                                                const Kernels&);
+                                                                const SimdTables&);
 
 }  // namespace ondine::math

@@ -27,8 +27,9 @@ struct Block {
 // Normalizes a block into rows of z that are `ld` elements apart. Args are those of one of the
 // primitives.
 template <class T, class Args>
-void normalize_block(const NormalizedPointwiseDesc& desc, const Kernels& kernels, const Args& args,
-                     const T* mean, const T* variance, const Block& block, T* z, Index ld) {
+void normalize_block(const NormalizedPointwiseDesc& desc, const SimdTables& kernels,
+                     const Args& args, const T* mean, const T* variance, const Block& block, T* z,
+                     Index ld) {
   constexpr Index size = sizeof(T);
   const NormalizedRows<T, T> rows(desc.norm, kernels);
   const T* const x = elements_of<T>(args.x);
@@ -48,7 +49,7 @@ void normalize_block(const NormalizedPointwiseDesc& desc, const Kernels& kernels
 
 template <class T>
 NormalizedPointwiseConv<T>::NormalizedPointwiseConv(const NormalizedPointwiseDesc& desc,
-                                                    int threads, const Kernels& given)
+                                                    int threads, const SimdTables& given)
     : desc_(desc), kernels_(&without(given, ProductMode::bf16)) {
   if (desc.batch * desc.out_channels * desc.positions == 0) return;
   const Index fitting = block_bytes / (std::max<Index>(1, desc.in_channels) * Index{sizeof(T)});
@@ -61,7 +62,7 @@ NormalizedPointwiseConv<T>::NormalizedPointwiseConv(const NormalizedPointwiseDes
   block_ = blocks_ == 1 ? desc.positions : round_up(divide_up(desc.positions, blocks_), 16);
   blocks_ = divide_up(desc.positions, block_);
   z_bytes_ = bytes_of<T>(desc.in_channels * block_);
-  slot_bytes_ = z_bytes_ + align_up(scratch_of(product(block_), kernel_set<T>(*kernels_)));
+  slot_bytes_ = z_bytes_ + align_up(scratch_of(product(block_), tables_of<T>(*kernels_)));
   workspace_ = ScratchPool::bytes(slot_bytes_, threads);
 }
 
@@ -76,7 +77,7 @@ GemmCall<T> NormalizedPointwiseConv<T>::product(Index count) const {
   call.m = desc_.out_channels;
   call.n = desc_.positions;
   call.k = desc_.in_channels;
-  call.splits = splits_factors(call, kernel_set<T>(*kernels_));
+  call.splits = splits_factors(call, tables_of<T>(*kernels_));
   call.n = count;
   call.a_row = call.k;
   call.a_col = 1;
@@ -133,12 +134,12 @@ void NormalizedPointwiseConv<T>::run_block(const NormalizedPointwiseArgs<T>& arg
   call.a = args.w;
   call.b = z;
   call.c = args.y + image * desc_.out_channels * desc_.positions + first;
-  kernel_set<T>(*kernels_).gemm->run(call, slot + z_bytes_);
+  tables_of<T>(*kernels_).gemm->run(call, slot + z_bytes_);
 }
 
 template <class T>
 NormalizedPointwiseWeights<T>::NormalizedPointwiseWeights(const NormalizedPointwiseDesc& desc,
-                                                          int threads, const Kernels& given)
+                                                          int threads, const SimdTables& given)
     : desc_(desc), kernels_(&without(given, ProductMode::bf16)) {
   if (desc.batch * desc.in_channels * desc.out_channels * desc.positions == 0) return;
   channels_ = even_chunk(desc.in_channels, most_channels);
@@ -148,7 +149,7 @@ NormalizedPointwiseWeights<T>::NormalizedPointwiseWeights(const NormalizedPointw
   groups_ = std::min(divide_up(least_tasks, blocks_), desc.batch);
   sums_bytes_ = bytes_of<T>((groups_ - 1) * desc.in_channels * desc.out_channels);
   z_bytes_ = bytes_of<T>(channels_ * run_);
-  slot_bytes_ = z_bytes_ + align_up(scratch_of(product(channels_, run_), kernel_set<T>(*kernels_)));
+  slot_bytes_ = z_bytes_ + align_up(scratch_of(product(channels_, run_), tables_of<T>(*kernels_)));
   workspace_ = sums_bytes_ + ScratchPool::bytes(slot_bytes_, threads);
 }
 
@@ -163,7 +164,7 @@ GemmCall<T> NormalizedPointwiseWeights<T>::product(Index channels, Index count) 
   call.m = desc_.out_channels;
   call.n = channels_;
   call.k = run_;
-  call.splits = splits_factors(call, kernel_set<T>(*kernels_));
+  call.splits = splits_factors(call, tables_of<T>(*kernels_));
   call.n = channels;
   call.k = count;
   call.a_row = desc_.positions;
@@ -201,7 +202,7 @@ void NormalizedPointwiseWeights<T>::run(ThreadPool& pool,
                                 sums_of(group) + channel);
                     }
                   });
-  add_groups(pool, kernel_set<T>(*kernels_), sums, groups_ - 1, in * out, args.dw);
+  add_groups(pool, tables_of<T>(*kernels_), sums, groups_ - 1, in * out, args.dw);
 }
 
 template <class T>
@@ -220,7 +221,7 @@ void NormalizedPointwiseWeights<T>::run_block(const NormalizedPointwiseWeightsAr
       call.b = z;
       call.c = sums;
       call.beta = image == first && begin == 0 ? T{0} : T{1};
-      kernel_set<T>(*kernels_).gemm->run(call, slot + z_bytes_);
+      tables_of<T>(*kernels_).gemm->run(call, slot + z_bytes_);
     }
   }
 }

@@ -44,7 +44,7 @@ template <class T>
 class NormalizedPointwiseConv {
  public:
   NormalizedPointwiseConv(const NormalizedPointwiseDesc& desc, int threads,
-                          const Kernels& kernels = math::kernels());
+                          const SimdTables& kernels = math::simd_tables());
 
   std::size_t workspace() const noexcept { return workspace_; }  // bytes
   void run(ThreadPool& pool, const NormalizedPointwiseArgs<T>& args, Workspace workspace) const;
@@ -58,7 +58,7 @@ class NormalizedPointwiseConv {
   GemmCall<T> product(std::int64_t count) const;
 
   NormalizedPointwiseDesc desc_;
-  const Kernels* kernels_;
+  const SimdTables* kernels_;
   std::int64_t blocks_ = 0, block_ = 0;  // of positions of an image, and positions of one
   std::size_t z_bytes_ = 0, slot_bytes_ = 0, workspace_ = 0;
 };
@@ -79,7 +79,7 @@ template <class T>
 class NormalizedPointwiseWeights {
  public:
   NormalizedPointwiseWeights(const NormalizedPointwiseDesc& desc, int threads,
-                             const Kernels& kernels = math::kernels());
+                             const SimdTables& kernels = math::simd_tables());
 
   std::size_t workspace() const noexcept { return workspace_; }  // bytes
   void run(ThreadPool& pool, const NormalizedPointwiseWeightsArgs<T>& args,
@@ -93,7 +93,7 @@ class NormalizedPointwiseWeights {
   GemmCall<T> product(std::int64_t channels, std::int64_t count) const;
 
   NormalizedPointwiseDesc desc_;
-  const Kernels* kernels_;
+  const SimdTables* kernels_;
   std::int64_t blocks_ = 0, channels_ = 0;  // of channels, and channels of one
   std::int64_t run_ = 0;                    // positions that are normalized at once
   std::int64_t groups_ = 0;                 // of images that are summed apart

@@ -19,9 +19,9 @@ constexpr Index least_width = 32;  // some vectors
 template <class T>
 class Rows3x3 final : public NormalizedDepthwiseImplementation<T> {
  public:
-  Rows3x3(const NormalizedDepthwiseDesc& desc, const Kernels& kernels)
+  Rows3x3(const NormalizedDepthwiseDesc& desc, const SimdTables& kernels)
       : desc_(desc), kernels_(&kernels), in_(volume(desc.shape.in)), out_(volume(desc.shape.out)) {
-    const auto scratch_bytes = kernel_set<T>(kernels).depthwise_norm->scratch_bytes;
+    const auto scratch_bytes = tables_of<T>(kernels).depthwise_norm->scratch_bytes;
     slot_bytes_ = static_cast<std::size_t>(scratch_bytes(plane_of(desc.shape)));
   }
 
@@ -80,14 +80,14 @@ class Rows3x3 final : public NormalizedDepthwiseImplementation<T> {
   }
 
   NormalizedDepthwiseDesc desc_;
-  const Kernels* kernels_;
+  const SimdTables* kernels_;
   Index in_, out_;  // elements of a plane
   std::size_t slot_bytes_;
 };
 
 }  // namespace
 
-bool supports_rows_3x3(const NormalizedDepthwiseDesc& desc, const Kernels&) {
+bool supports_rows_3x3(const NormalizedDepthwiseDesc& desc, const SimdTables&) {
   const ConvShape& s = desc.shape;
   const bool strides = s.stride[1] == s.stride[2] && (s.stride[1] == 1 || s.stride[1] == 2);
   return desc.activation == Activation::bounds && is_depthwise(s) && is_planar(s) &&
@@ -97,12 +97,12 @@ bool supports_rows_3x3(const NormalizedDepthwiseDesc& desc, const Kernels&) {
 
 template <class T>
 MadeNormalizedDepthwise<T> make_rows_3x3(const NormalizedDepthwiseDesc& desc,
-                                         const Kernels& kernels) {
+                                         const SimdTables& kernels) {
   return std::make_unique<Rows3x3<T>>(desc, kernels);
 }
 template MadeNormalizedDepthwise<float> make_rows_3x3(const NormalizedDepthwiseDesc&,
-                                                      const Kernels&);
+                                                      const SimdTables&);
 template MadeNormalizedDepthwise<double> make_rows_3x3(const NormalizedDepthwiseDesc&,
-                                                       const Kernels&);
+                                                       const SimdTables&);
 
 }  // namespace ondine::math

@@ -16,7 +16,7 @@ constexpr Index most_channels = 24;       // more leave a band few rows
 
 template <class T>
 PointwiseDepthwise<T>::PointwiseDepthwise(const PointwiseDepthwiseDesc& desc, int threads,
-                                          const Kernels& kernels)
+                                          const SimdTables& kernels)
     : desc_(desc), bands_(desc, kernels) {
   const ConvShape& s = desc.shape;
   if (is_empty(s)) return;

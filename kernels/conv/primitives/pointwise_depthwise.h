@@ -16,7 +16,7 @@ class PointwiseDepthwise {
  public:
   // Errors as of ExpandedBands.
   PointwiseDepthwise(const PointwiseDepthwiseDesc& desc, int threads,
-                     const Kernels& kernels = math::kernels());
+                     const SimdTables& kernels = math::simd_tables());
 
   // Whether the product rounds its factors, which does not depend on how they are stored.
   bool rounds_factors() const noexcept;

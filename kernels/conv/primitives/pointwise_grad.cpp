@@ -19,7 +19,7 @@ constexpr Index work_of_task = Index{1} << 18;
 }  // namespace
 
 template <class T>
-PointwiseGrad<T>::PointwiseGrad(const PointwiseGradDesc& desc, int threads, const Kernels& given)
+PointwiseGrad<T>::PointwiseGrad(const PointwiseGradDesc& desc, int threads, const SimdTables& given)
     : desc_(desc), kernels_(&without(given, ProductMode::bf16)) {
   if (desc.batch * desc.in_channels * desc.out_channels * desc.positions == 0) return;
   const Index channels = std::max(desc.in_channels, desc.out_channels);
@@ -29,7 +29,7 @@ PointwiseGrad<T>::PointwiseGrad(const PointwiseGradDesc& desc, int threads, cons
   blocks_ = divide_up(desc.positions, block_);
   groups_ = std::min(most_groups, desc.batch * blocks_);
   sums_bytes_ = bytes_of<T>((groups_ - 1) * desc.in_channels * desc.out_channels);
-  const KernelSet<T>& set = kernel_set<T>(*kernels_);
+  const SimdTablesOf<T>& set = tables_of<T>(*kernels_);
   slot_bytes_ = align_up(
       std::max(scratch_of(weights_product(block_), set), scratch_of(data_product(block_), set)));
   workspace_ = sums_bytes_ + ScratchPool::bytes(slot_bytes_, threads);
@@ -46,7 +46,7 @@ GemmCall<T> PointwiseGrad<T>::weights_product(Index count) const {
   call.m = desc_.out_channels;
   call.n = desc_.in_channels;
   call.k = block_;
-  call.splits = splits_factors(call, kernel_set<T>(*kernels_));
+  call.splits = splits_factors(call, tables_of<T>(*kernels_));
   call.k = count;
   call.a_row = desc_.positions;
   call.a_col = 1;
@@ -63,7 +63,7 @@ GemmCall<T> PointwiseGrad<T>::data_product(Index count) const {
   call.m = desc_.in_channels;
   call.n = desc_.positions;
   call.k = desc_.out_channels;
-  call.splits = splits_factors(call, kernel_set<T>(*kernels_));
+  call.splits = splits_factors(call, tables_of<T>(*kernels_));
   call.n = count;
   call.a_row = 1;
   call.a_col = desc_.in_channels;
@@ -95,13 +95,13 @@ void PointwiseGrad<T>::run(ThreadPool& pool, const PointwiseGradArgs<T>& args,
                                  group == 0 ? args.dw : sums + (group - 1) * weights);
                     }
                   });
-  add_groups(pool, kernel_set<T>(*kernels_), sums, groups_ - 1, weights, args.dw);
+  add_groups(pool, tables_of<T>(*kernels_), sums, groups_ - 1, weights, args.dw);
 }
 
 template <class T>
 void PointwiseGrad<T>::run_blocks(const PointwiseGradArgs<T>& args, Index first, Index last,
                                   std::byte* slot, T* sums) const {
-  const GemmKernels<T>& gemm = *kernel_set<T>(*kernels_).gemm;
+  const GemmKernels<T>& gemm = *tables_of<T>(*kernels_).gemm;
   for (Index block = first; block < last; ++block) {
     const Index image = block / blocks_, begin = block % blocks_ * block_;
     const Index count = std::min(block_, desc_.positions - begin);

@@ -35,7 +35,7 @@ template <class T>
 class PointwiseGrad {
  public:
   PointwiseGrad(const PointwiseGradDesc& desc, int threads,
-                const Kernels& kernels = math::kernels());
+                const SimdTables& kernels = math::simd_tables());
 
   std::size_t workspace() const noexcept { return workspace_; }  // bytes
   void run(ThreadPool& pool, const PointwiseGradArgs<T>& args, Workspace workspace) const;
@@ -50,7 +50,7 @@ class PointwiseGrad {
   GemmCall<T> weights_product(std::int64_t count) const;
 
   PointwiseGradDesc desc_;
-  const Kernels* kernels_;
+  const SimdTables* kernels_;
   std::int64_t blocks_ = 0, block_ = 0;  // of positions of an image, and positions of one
   std::int64_t groups_ = 0;              // of blocks that are summed apart
   std::size_t sums_bytes_ = 0, slot_bytes_ = 0, workspace_ = 0;

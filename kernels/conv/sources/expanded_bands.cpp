@@ -34,7 +34,7 @@ bool ExpandedBands<T>::supports(const ConvShape& s) {
 }
 
 template <class T>
-ExpandedBands<T>::ExpandedBands(const PointwiseDepthwiseDesc& desc, const Kernels& given)
+ExpandedBands<T>::ExpandedBands(const PointwiseDepthwiseDesc& desc, const SimdTables& given)
     : desc_(desc),
       kernels_(supports_pointwise_bf16<T>(pointwise_of(desc), given)
                    ? &given
@@ -121,7 +121,7 @@ std::size_t ExpandedBands<T>::product_bytes(Index channels, Index images) const 
   call.a = Elements<const T>(desc_.pointwise_stored);
   call.ldc = call.n;
   call.alpha = 1;
-  return align_up(scratch_of(call, kernel_set<T>(*kernels_)));
+  return align_up(scratch_of(call, tables_of<T>(*kernels_)));
 }
 
 template <class T>
@@ -137,7 +137,7 @@ void ExpandedBands<T>::expand(GemmCall<T> call, const PointwiseDepthwiseArgs<T>&
   call.alpha = 1;
   call.activation = epilogue_of(desc_.inner);
   call.row_bias = args.inner_bias ? args.inner_bias + first : nullptr;
-  const KernelSet<T>& set = kernel_set<T>(*kernels_);
+  const SimdTablesOf<T>& set = tables_of<T>(*kernels_);
   set.gemm->run(call, scratch);
   for (Index c = 0; c < channels; ++c, z += plane) {
     if (desc_.inner == Activation::swish) {

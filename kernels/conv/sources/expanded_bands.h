@@ -54,7 +54,7 @@ class ExpandedBands {
 
   // Error(unsupported) where it is not supported. Kernels of lower precision round the factors of
   // the product where it is large enough.
-  ExpandedBands(const PointwiseDepthwiseDesc& desc, const Kernels& kernels);
+  ExpandedBands(const PointwiseDepthwiseDesc& desc, const SimdTables& kernels);
 
   // Cuts planes into bands of `results` rows of results. None where there are no results. `split`:
   // the rows between have their even columns first.
@@ -71,7 +71,7 @@ class ExpandedBands {
   std::int64_t most_results() const noexcept { return results_; }            // rows of a band
   std::size_t conv_bytes() const noexcept { return conv_bytes_; }            // of its scratch
   std::string_view name() const noexcept { return name_; }                   // of the convolution
-  const Kernels& kernels() const noexcept { return *kernels_; }              // of the product
+  const SimdTables& kernels() const noexcept { return *kernels_; }           // of the product
   // Scratch memory of the product of the largest bands of `images` images.
   std::size_t product_bytes(std::int64_t channels, std::int64_t images = 1) const;
 
@@ -88,8 +88,8 @@ class ExpandedBands {
 
  private:
   PointwiseDepthwiseDesc desc_;
-  const Kernels* kernels_;
-  const Kernels* full_;
+  const SimdTables* kernels_;
+  const SimdTables* full_;
   std::string_view name_ = "empty";
   std::vector<Band> bands_;
   std::int64_t rows_ = 0, results_ = 0;  // of the largest band

@@ -10,7 +10,7 @@ namespace ondine::math {
 
 // Adds `groups` rows of n elements, in order.
 template <class T>
-void add_groups(ThreadPool& pool, const KernelSet<T>& set, const T* sums, std::int64_t groups,
+void add_groups(ThreadPool& pool, const SimdTablesOf<T>& set, const T* sums, std::int64_t groups,
                 std::int64_t n, T* result) {
   if (groups == 0) return;
   constexpr std::int64_t grain = std::int64_t{1} << 18;

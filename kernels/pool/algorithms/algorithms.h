@@ -10,10 +10,10 @@ namespace ondine::math {
 template <class T>
 using MadePool = std::unique_ptr<const Implementation<PoolArgs<T>>>;
 
-#define ONDINE_POOL_ALGORITHM(name)                             \
-  bool supports_##name(const PoolDesc& desc, const Kernels& k); \
-  template <class T>                                            \
-  MadePool<T> make_##name(const PoolDesc& desc, const Kernels& kernels)
+#define ONDINE_POOL_ALGORITHM(name)                                \
+  bool supports_##name(const PoolDesc& desc, const SimdTables& k); \
+  template <class T>                                               \
+  MadePool<T> make_##name(const PoolDesc& desc, const SimdTables& kernels)
 
 ONDINE_POOL_ALGORITHM(max_scatter);
 ONDINE_POOL_ALGORITHM(max_squares);
@@ -25,8 +25,8 @@ ONDINE_POOL_ALGORITHM(sum_lines);
 ONDINE_POOL_ALGORITHM(sum_rows);
 #undef ONDINE_POOL_ALGORITHM
 
-#define ONDINE_INSTANTIATE_POOL(name)                                           \
-  template MadePool<float> make_##name<float>(const PoolDesc&, const Kernels&); \
-  template MadePool<double> make_##name<double>(const PoolDesc&, const Kernels&)
+#define ONDINE_INSTANTIATE_POOL(name)                                              \
+  template MadePool<float> make_##name<float>(const PoolDesc&, const SimdTables&); \
+  template MadePool<double> make_##name<double>(const PoolDesc&, const SimdTables&)
 
 }  // namespace ondine::math

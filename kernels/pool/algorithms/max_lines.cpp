@@ -30,11 +30,11 @@ class MaxLines final : public MaxPool<T> {
 
 }  // namespace
 
-bool supports_max_lines(const PoolDesc& desc, const Kernels&) {
+bool supports_max_lines(const PoolDesc& desc, const SimdTables&) {
   return is_max_forward(desc) && !desc.indices && has_joined_lines(desc.shape);
 }
 template <class T>
-MadePool<T> make_max_lines(const PoolDesc& desc, const Kernels& kernels) {
+MadePool<T> make_max_lines(const PoolDesc& desc, const SimdTables& kernels) {
   return std::make_unique<MaxLines<T>>(desc, kernels);
 }
 ONDINE_INSTANTIATE_POOL(max_lines);

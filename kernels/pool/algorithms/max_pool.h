@@ -16,7 +16,7 @@ template <class T>
 class MaxPool : public PoolAlgorithm<T> {
  public:
   // Error(limit) for planes whose positions a kernel cannot count.
-  MaxPool(const PoolDesc& desc, const Kernels& kernels) : PoolAlgorithm<T>(desc, kernels) {
+  MaxPool(const PoolDesc& desc, const SimdTables& kernels) : PoolAlgorithm<T>(desc, kernels) {
     if (this->in_plane() > std::numeric_limits<PoolCode<T>>::max() / 2) {
       fail(ErrorCode::limit, "max pooling of planes of ", this->in_plane(), " elements");
     }

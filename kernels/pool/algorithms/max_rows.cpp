@@ -75,9 +75,9 @@ class MaxRows final : public MaxPool<T> {
 
 }  // namespace
 
-bool supports_max_rows(const PoolDesc& desc, const Kernels&) { return is_max_forward(desc); }
+bool supports_max_rows(const PoolDesc& desc, const SimdTables&) { return is_max_forward(desc); }
 template <class T>
-MadePool<T> make_max_rows(const PoolDesc& desc, const Kernels& kernels) {
+MadePool<T> make_max_rows(const PoolDesc& desc, const SimdTables& kernels) {
   return std::make_unique<MaxRows<T>>(desc, kernels);
 }
 ONDINE_INSTANTIATE_POOL(max_rows);

@@ -41,11 +41,11 @@ class MaxScatter final : public PoolAlgorithm<T> {
 
 }  // namespace
 
-bool supports_max_scatter(const PoolDesc& desc, const Kernels&) {
+bool supports_max_scatter(const PoolDesc& desc, const SimdTables&) {
   return desc.kind == PoolKind::max && desc.backward;
 }
 template <class T>
-MadePool<T> make_max_scatter(const PoolDesc& desc, const Kernels& kernels) {
+MadePool<T> make_max_scatter(const PoolDesc& desc, const SimdTables& kernels) {
   return std::make_unique<MaxScatter<T>>(desc, kernels);
 }
 ONDINE_INSTANTIATE_POOL(max_scatter);

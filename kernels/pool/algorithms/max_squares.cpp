@@ -27,7 +27,7 @@ class MaxSquares final : public MaxPool<T> {
 
 }  // namespace
 
-bool supports_max_squares(const PoolDesc& desc, const Kernels&) {
+bool supports_max_squares(const PoolDesc& desc, const SimdTables&) {
   const PoolShape& s = desc.shape;
   const SpatialDims two{1, 2, 2};
   return is_max_forward(desc) && s.kernel == two && s.stride == two &&
@@ -35,7 +35,7 @@ bool supports_max_squares(const PoolDesc& desc, const Kernels&) {
          s.in[0] == s.out[0] && 2 * s.out[1] <= s.in[1] && 2 * s.out[2] <= s.in[2] && s.in[0] == 1;
 }
 template <class T>
-MadePool<T> make_max_squares(const PoolDesc& desc, const Kernels& kernels) {
+MadePool<T> make_max_squares(const PoolDesc& desc, const SimdTables& kernels) {
   return std::make_unique<MaxSquares<T>>(desc, kernels);
 }
 ONDINE_INSTANTIATE_POOL(max_squares);

@@ -12,7 +12,7 @@ constexpr std::int64_t max_outputs = 1024;
 template <class T>
 class MaxWindows final : public MaxPool<T> {
  public:
-  MaxWindows(const PoolDesc& desc, const Kernels& kernels) : MaxPool<T>(desc, kernels) {
+  MaxWindows(const PoolDesc& desc, const SimdTables& kernels) : MaxPool<T>(desc, kernels) {
     const PoolShape& s = desc.shape;
     add_offsets(s.in, s.out, s.stride, starts_);
     add_offsets(s.in, s.kernel, s.dilation, taps_);
@@ -52,7 +52,7 @@ class MaxWindows final : public MaxPool<T> {
 
 }  // namespace
 
-bool supports_max_windows(const PoolDesc& desc, const Kernels&) {
+bool supports_max_windows(const PoolDesc& desc, const SimdTables&) {
   const PoolShape& s = desc.shape;
   if (!is_max_forward(desc) || s.out[2] > max_columns || s.pad != SpatialDims{0, 0, 0})
     return false;
@@ -72,7 +72,7 @@ bool supports_max_windows(const PoolDesc& desc, const Kernels&) {
   return outputs <= max_outputs && taps <= max_window_taps;
 }
 template <class T>
-MadePool<T> make_max_windows(const PoolDesc& desc, const Kernels& kernels) {
+MadePool<T> make_max_windows(const PoolDesc& desc, const SimdTables& kernels) {
   return std::make_unique<MaxWindows<T>>(desc, kernels);
 }
 ONDINE_INSTANTIATE_POOL(max_windows);

@@ -8,7 +8,7 @@ namespace {
 template <class T>
 class MeanGlobal final : public PoolAlgorithm<T> {
  public:
-  MeanGlobal(const PoolDesc& desc, const Kernels& kernels)
+  MeanGlobal(const PoolDesc& desc, const SimdTables& kernels)
       : PoolAlgorithm<T>(desc, kernels),
         count_(desc.kind == PoolKind::sum ? T{1} : static_cast<T>(volume(desc.shape.in))) {}
 
@@ -29,14 +29,14 @@ class MeanGlobal final : public PoolAlgorithm<T> {
 
 }  // namespace
 
-bool supports_mean_global(const PoolDesc& desc, const Kernels&) {
+bool supports_mean_global(const PoolDesc& desc, const SimdTables&) {
   const PoolShape& s = desc.shape;
   const SpatialDims ones{1, 1, 1};
   return desc.kind != PoolKind::max && s.kernel == s.in && s.out == ones && s.dilation == ones &&
          s.pad == SpatialDims{0, 0, 0};
 }
 template <class T>
-MadePool<T> make_mean_global(const PoolDesc& desc, const Kernels& kernels) {
+MadePool<T> make_mean_global(const PoolDesc& desc, const SimdTables& kernels) {
   return std::make_unique<MeanGlobal<T>>(desc, kernels);
 }
 ONDINE_INSTANTIATE_POOL(mean_global);

@@ -33,11 +33,11 @@ class SumLines final : public PoolAlgorithm<T> {
 
 }  // namespace
 
-bool supports_sum_lines(const PoolDesc& desc, const Kernels&) {
+bool supports_sum_lines(const PoolDesc& desc, const SimdTables&) {
   return desc.kind != PoolKind::max && !desc.backward && has_joined_lines(desc.shape);
 }
 template <class T>
-MadePool<T> make_sum_lines(const PoolDesc& desc, const Kernels& kernels) {
+MadePool<T> make_sum_lines(const PoolDesc& desc, const SimdTables& kernels) {
   return std::make_unique<SumLines<T>>(desc, kernels);
 }
 ONDINE_INSTANTIATE_POOL(sum_lines);

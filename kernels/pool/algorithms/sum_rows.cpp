@@ -57,9 +57,11 @@ class SpreadRows final : public PoolAlgorithm<T> {
 
 }  // namespace
 
-bool supports_sum_rows(const PoolDesc& desc, const Kernels&) { return desc.kind != PoolKind::max; }
+bool supports_sum_rows(const PoolDesc& desc, const SimdTables&) {
+  return desc.kind != PoolKind::max;
+}
 template <class T>
-MadePool<T> make_sum_rows(const PoolDesc& desc, const Kernels& kernels) {
+MadePool<T> make_sum_rows(const PoolDesc& desc, const SimdTables& kernels) {
   if (desc.backward) return std::make_unique<SpreadRows<T>>(desc, kernels);
   return std::make_unique<SumRows<T>>(desc, kernels);
 }

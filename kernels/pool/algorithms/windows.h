@@ -117,8 +117,8 @@ inline Lines lines_at(const PoolShape& s, std::int64_t oh) {
 template <class T>
 class PoolAlgorithm : public Implementation<PoolArgs<T>> {
  public:
-  PoolAlgorithm(const PoolDesc& desc, const Kernels& kernels)
-      : desc_(desc), set_(kernel_set<T>(kernels)), grain_(pool_grain(desc.shape)) {}
+  PoolAlgorithm(const PoolDesc& desc, const SimdTables& kernels)
+      : desc_(desc), set_(tables_of<T>(kernels)), grain_(pool_grain(desc.shape)) {}
 
  protected:
   template <class Plane>
@@ -131,7 +131,7 @@ class PoolAlgorithm : public Implementation<PoolArgs<T>> {
   std::int64_t out_plane() const { return volume(desc_.shape.out); }
 
   PoolDesc desc_;
-  const KernelSet<T>& set_;
+  const SimdTablesOf<T>& set_;
 
  private:
   std::int64_t grain_;

@@ -69,6 +69,6 @@ extern const ExactKernels exact_kernels;
 }
 
 // Exact kernels of the same instruction set.
-const ExactKernels& exact_kernels(const Kernels& kernels) noexcept;
+const ExactKernels& exact_kernels(const SimdTables& kernels) noexcept;
 
 }  // namespace ondine::math

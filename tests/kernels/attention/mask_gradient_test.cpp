@@ -44,7 +44,7 @@ struct Shared {
   Index elements() const { return shape.keys * (shape.mask_per_query ? shape.queries : 1); }
 
   // dmask, then the other gradients.
-  std::vector<T> run(ThreadPool& pool, const Kernels& kernels, bool others = true) const {
+  std::vector<T> run(ThreadPool& pool, const SimdTables& kernels, bool others = true) const {
     const AttentionPrimitive<T> primitive(shape, pool.threads(), kernels, true);
     Scratch scratch(primitive.workspace());
     const Workspace work = scratch;
@@ -62,7 +62,7 @@ struct Shared {
   }
 
   // The gradients other than that of the mask.
-  std::vector<T> without_mask(ThreadPool& pool, const Kernels& kernels) const {
+  std::vector<T> without_mask(ThreadPool& pool, const SimdTables& kernels) const {
     const AttentionPrimitive<T> primitive(shape, pool.threads(), kernels);
     Scratch scratch(primitive.workspace());
     const Workspace work = scratch;
@@ -133,9 +133,10 @@ TEMPLATE_TEST_CASE("the gradient of a mask is the sum of those of its heads' sco
         INFO(s.count << " heads, " << s.masks << " masks, " << s.queries << " x " << s.keys
                      << ", one row " << one_row << ", hidden " << hidden);
         const Shared<T> m(s.count, s.masks, s.queries, s.keys, one_row, hidden);
-        check<T>(
-            m.expected(), sizeof(T) == 4 ? 1e-4 : 1e-12,
-            [&](ThreadPool& pool, const Kernels& kernels) { return m.run(pool, kernels, false); });
+        check<T>(m.expected(), sizeof(T) == 4 ? 1e-4 : 1e-12,
+                 [&](ThreadPool& pool, const SimdTables& kernels) {
+                   return m.run(pool, kernels, false);
+                 });
       }
     }
   }
@@ -158,7 +159,7 @@ TEST_CASE("a hidden key has a gradient of 0") {
   for (const double hidden : {-1e9, -infinity}) {
     const Shared<float> m(8, 1, 200, 200, false, hidden);
     ThreadPool pool(2);
-    const auto all = m.run(pool, kernels(), false);
+    const auto all = m.run(pool, simd_tables(), false);
     for (Index i = 0; i < 200 * 200; ++i) {
       if (i % 200 > i / 200 && all[at(i)] != 0) FAIL("element " << i);
     }
@@ -166,7 +167,7 @@ TEST_CASE("a hidden key has a gradient of 0") {
 }
 
 TEST_CASE("the gradient of a mask in bfloat16 has the same bits for any number of threads") {
-  const Kernels& bfloat16 = math::kernels(Precision::bfloat16);
+  const SimdTables& bfloat16 = math::simd_tables(Precision::bfloat16);
   const Shared<float> m(30, 3, 49, 49, false);
   ThreadPool one(1), two(2), three(3);
   const auto y = m.run(one, bfloat16, false);

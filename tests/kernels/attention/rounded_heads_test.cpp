@@ -44,7 +44,7 @@ struct Heads : AttentionHeads<float> {
   }
 
   // y, dq, dk, dv and dmask.
-  std::vector<float> run(ThreadPool& pool, const Kernels& kernels) const {
+  std::vector<float> run(ThreadPool& pool, const SimdTables& kernels) const {
     const bool trains = !mask.empty();
     const AttentionPrimitive<float> primitive(shape, pool.threads(), kernels, trains);
     REQUIRE(primitive.name() == "tiled_bf16");
@@ -65,7 +65,7 @@ struct Heads : AttentionHeads<float> {
 
   // Results of run() with q, k and v, of equal shapes, as parts of one operand, in bfloat16 if
   // `narrow`; without dmask.
-  std::vector<float> run_packed(ThreadPool& pool, const Kernels& kernels, bool narrow) const {
+  std::vector<float> run_packed(ThreadPool& pool, const SimdTables& kernels, bool narrow) const {
     AttentionShape packed = shape;
     packed.packed = 3;
     const AttentionPrimitive<float> primitive(packed, pool.threads(), kernels);
@@ -101,7 +101,7 @@ struct Heads : AttentionHeads<float> {
   }
 };
 
-void check(const Heads& heads, const Kernels& kernels) {
+void check(const Heads& heads, const SimdTables& kernels) {
   const AttentionShape& s = heads.shape;
   CAPTURE(s.count, s.queries, s.keys, s.head_size, s.v_head_size, s.masks, s.interleaved,
           heads.hidden);
@@ -115,7 +115,7 @@ void check(const Heads& heads, const Kernels& kernels) {
 }  // namespace
 
 TEST_CASE("attention with rounded factors follows its definition") {
-  const Kernels* kernels = each_lower_kernels();
+  const SimdTables* kernels = each_lower_kernels();
   if (kernels == nullptr) return;
   // Windows of an image, a class token more, few keys, heads of odd sizes, more rows than a tile.
   check(Heads({.count = 6, .queries = 49, .keys = 49, .head_size = 32, .v_head_size = 32}),
@@ -136,7 +136,7 @@ TEST_CASE("attention with rounded factors follows its definition") {
 }
 
 TEST_CASE("attention with rounded factors adds masks and gives their gradients") {
-  const Kernels* kernels = each_lower_kernels();
+  const SimdTables* kernels = each_lower_kernels();
   if (kernels == nullptr) return;
   for (const bool per_query : {true, false}) {
     check(Heads({.count = 12,
@@ -152,7 +152,7 @@ TEST_CASE("attention with rounded factors adds masks and gives their gradients")
 }
 
 TEST_CASE("attention with rounded factors passes over hidden keys, from any key on") {
-  const Kernels* kernels = each_lower_kernels();
+  const SimdTables* kernels = each_lower_kernels();
   if (kernels == nullptr) return;
   for (const double hidden : {-1e9, -std::numeric_limits<double>::infinity()}) {
     check(Heads({.count = 4,
@@ -178,7 +178,7 @@ TEST_CASE("attention with rounded factors passes over hidden keys, from any key 
 }
 
 TEST_CASE("attention with rounded factors reads parts of one operand, with the same bits") {
-  const Kernels* kernels = each_lower_kernels();
+  const SimdTables* kernels = each_lower_kernels();
   if (kernels == nullptr) return;
   const AttentionShape plain{
       .count = 6, .queries = 49, .keys = 49, .head_size = 32, .v_head_size = 32, .interleaved = 3};
@@ -206,7 +206,7 @@ TEST_CASE("attention with rounded factors reads parts of one operand, with the s
 }
 
 TEST_CASE("a query whose weights are NaN spoils no other one") {
-  const Kernels* kernels = each_lower_kernels();
+  const SimdTables* kernels = each_lower_kernels();
   if (kernels == nullptr) return;
   const Heads plain({.count = 2, .queries = 49, .keys = 49, .head_size = 32, .v_head_size = 32});
   Heads spoiled = plain;
@@ -222,7 +222,7 @@ TEST_CASE("a query whose weights are NaN spoils no other one") {
 }
 
 TEST_CASE("a query without a key gives 0 and adds nothing to derivatives with zero_rows") {
-  const Kernels* kernels = each_lower_kernels();
+  const SimdTables* kernels = each_lower_kernels();
   if (kernels == nullptr) return;
   Heads hidden({.count = 2,
                 .queries = 49,
@@ -246,7 +246,7 @@ TEST_CASE("a query without a key gives 0 and adds nothing to derivatives with ze
 }
 
 TEST_CASE("attention rounds its factors where it has enough of everything and they are not large") {
-  const Kernels* kernels = each_lower_kernels();
+  const SimdTables* kernels = each_lower_kernels();
   if (kernels == nullptr) return;
   const AttentionShape shape{
       .count = 1, .queries = 16, .keys = 16, .head_size = 16, .v_head_size = 16};
@@ -256,7 +256,7 @@ TEST_CASE("attention rounds its factors where it has enough of everything and th
     return RoundedHeads::takes(other, *kernels);
   };
   CHECK(RoundedHeads::takes(shape, *kernels));
-  CHECK(!RoundedHeads::takes(shape, *kernels_for(Isa::baseline)));
+  CHECK(!RoundedHeads::takes(shape, *simd_tables_for(Isa::baseline)));
   for (const auto member : {&AttentionShape::queries, &AttentionShape::keys,
                             &AttentionShape::head_size, &AttentionShape::v_head_size}) {
     CHECK(!with(member, Index{15}));

@@ -44,7 +44,7 @@ struct Masked : AttentionHeads<T> {
   AttentionOperands<T> operands() const { return {q.data(), k.data(), v.data()}; }
 
   // y, dq, dk and dv.
-  std::vector<T> run(ThreadPool& pool, const Kernels& kernels) const {
+  std::vector<T> run(ThreadPool& pool, const SimdTables& kernels) const {
     const AttentionPrimitive<T> primitive(shape, pool.threads(), kernels);
     Scratch scratch(primitive.workspace());
     const Workspace work = scratch;
@@ -65,7 +65,7 @@ struct Masked : AttentionHeads<T> {
     Scratch scratch(VisibleKeys<T>::bytes(shape));
     const Workspace work = scratch;
     const auto masked = scores();
-    VisibleKeys<T> visible(shape, masked, kernels(), work.data);
+    VisibleKeys<T> visible(shape, masked, simd_tables(), work.data);
     ThreadPool pool(2);
     std::vector<std::pair<Index, Index>> all;
     if (!visible.find(pool, operands(), dy.data()) || !visible.hides(head)) return all;
@@ -116,7 +116,7 @@ TEMPLATE_TEST_CASE("attention under masks follows its definition", "", float, do
         INFO(name << ", " << queries << " x " << keys << ", rows of keys " << key_rows);
         const Masked<T> m(queries, keys, mask, key_rows);
         check<T>(m.expected(), sizeof(T) == 4 ? 2e-5 : 1e-12,
-                 [&](ThreadPool& pool, const Kernels& kernels) { return m.run(pool, kernels); });
+                 [&](ThreadPool& pool, const SimdTables& kernels) { return m.run(pool, kernels); });
       }
     }
   }
@@ -126,21 +126,21 @@ TEMPLATE_TEST_CASE("attention under masks follows its definition", "", float, do
       Masked<T> m(queries, keys, causal(hidden));
       m.shape.interleaved = m.shape.count;
       check<T>(m.expected(), sizeof(T) == 4 ? 2e-5 : 1e-12,
-               [&](ThreadPool& pool, const Kernels& kernels) { return m.run(pool, kernels); });
+               [&](ThreadPool& pool, const SimdTables& kernels) { return m.run(pool, kernels); });
     }
   }
   const Masked<T> padded(
       130, 300, [](Index, Index j) { return j < 120 ? 0.0 : -1e9; }, true, true);
   check<T>(padded.expected(), sizeof(T) == 4 ? 2e-5 : 1e-12,
-           [&](ThreadPool& pool, const Kernels& kernels) { return padded.run(pool, kernels); });
+           [&](ThreadPool& pool, const SimdTables& kernels) { return padded.run(pool, kernels); });
   const Masked<T> noise(200, 256,
                         [&](Index, Index) { return random.next() < 0 ? -infinity : 0.0; });
   check<T>(noise.expected(), sizeof(T) == 4 ? 2e-5 : 1e-12,
-           [&](ThreadPool& pool, const Kernels& kernels) { return noise.run(pool, kernels); });
+           [&](ThreadPool& pool, const SimdTables& kernels) { return noise.run(pool, kernels); });
 }
 
 TEST_CASE("attention in bfloat16 passes over keys with the same bits for any number of threads") {
-  const Kernels& kernels = math::kernels(Precision::bfloat16);
+  const SimdTables& kernels = math::simd_tables(Precision::bfloat16);
   for (const Index keys : {Index{256}, Index{230}}) {
     const Masked<float> m(keys, keys, causal(-1e9), false);
     ThreadPool one(1), two(2), three(3);
@@ -197,13 +197,13 @@ TEST_CASE("what is not finite is NaN where it was, behind a mask too") {
       const bool of_mask = part == &Masked<float>::mask;
       CHECK(m.ranges(of_mask ? 0 : 2).size() == (of_mask ? 2 : 0));
       ThreadPool pool(2);
-      CHECK(same_but_for_nan(m.run(pool, kernels()), m.expected()));
+      CHECK(same_but_for_nan(m.run(pool, simd_tables()), m.expected()));
     }
   }
   Masked<float> m(128, 200, causal(-infinity));
   std::fill_n(m.mask.begin() + 5 * 200, 200, -inf);
   ThreadPool pool(2);
-  CHECK(same_but_for_nan(m.run(pool, kernels()), m.expected()));
+  CHECK(same_but_for_nan(m.run(pool, simd_tables()), m.expected()));
 }
 
 TEST_CASE("each head has the mask that its offset names") {
@@ -227,5 +227,5 @@ TEST_CASE("each head has the mask that its offset names") {
     first += part->size();
   }
   ThreadPool pool(2);
-  CHECK(worst_error(m.run(pool, kernels()), want) < 2e-5);
+  CHECK(worst_error(m.run(pool, simd_tables()), want) < 2e-5);
 }

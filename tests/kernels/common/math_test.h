@@ -15,18 +15,18 @@
 
 namespace ondine::math::test {
 
-inline std::vector<const Kernels*> all_kernels() {
-  std::vector<const Kernels*> all;
+inline std::vector<const SimdTables*> all_kernels() {
+  std::vector<const SimdTables*> all;
   for (const Isa isa : {Isa::baseline, Isa::avx2, Isa::avx512, Isa::amx}) {
-    if (const auto* kernels = kernels_for(isa)) all.push_back(kernels);
+    if (const auto* kernels = simd_tables_for(isa)) all.push_back(kernels);
   }
   return all;
 }
 
 // Kernels that compute products in vectors alone, without tiles.
-inline std::vector<const Kernels*> vector_kernels() {
-  std::vector<const Kernels*> all = all_kernels();
-  std::erase(all, kernels_for(Isa::amx));
+inline std::vector<const SimdTables*> vector_kernels() {
+  std::vector<const SimdTables*> all = all_kernels();
+  std::erase(all, simd_tables_for(Isa::amx));
   return all;
 }
 

@@ -9,7 +9,7 @@ using namespace ondine::math::test;
 
 namespace {
 
-const Kernels* lower_kernels() { return kernels_for(Isa::avx512, ProductMode::bf16); }
+const SimdTables* lower_kernels() { return simd_tables_for(Isa::avx512, ProductMode::bf16); }
 
 // Multiples of 1/256, so that transformed components are exact before they are rounded.
 std::vector<float> coarse(std::vector<float> values) {
@@ -156,9 +156,9 @@ TEST_CASE("Winograd convolutions of stride 2 and lower precision round transform
 }
 
 TEST_CASE("joined images are multiplied by vectors and by tiles, from and to bfloat16") {
-  const Kernels* const given = each_lower_kernels();
-  if (given == nullptr || kernels_for(Isa::avx512) == nullptr) return;
-  const Kernels set = as_rounding(*given);
+  const SimdTables* const given = each_lower_kernels();
+  if (given == nullptr || simd_tables_for(Isa::avx512) == nullptr) return;
+  const SimdTables set = as_rounding(*given);
   for (const ConvShape& s : {shape2(8, 24, 40, 1, 3, 3, 1, 1, 1, 1, 0, 0),
                              shape2(19, 33, 300, 1, 7, 9, 1, 1, 1, 1, 0, 0)}) {
     for (const ConvDirection direction : {forward, backward_data}) {
@@ -196,7 +196,7 @@ TEST_CASE("joined images are multiplied by vectors and by tiles, from and to bfl
 }
 
 TEST_CASE("convolutions of lower precision are chosen where they pay, and only there") {
-  const Kernels* lower = lower_kernels();
+  const SimdTables* lower = lower_kernels();
   if (lower == nullptr) return;
   using enum ConvDirection;
   const auto name = [&](const ConvShape& s, ConvDirection direction) {
@@ -226,7 +226,7 @@ TEST_CASE("convolutions of lower precision are chosen where they pay, and only t
       CHECK_FALSE(entry.supports({square, direction}, *lower));
     }
     for (const auto& entry : lower_conv_implementations<float>()) {
-      CHECK_FALSE(entry.supports({square, direction}, *kernels_for(Isa::avx512)));
+      CHECK_FALSE(entry.supports({square, direction}, *simd_tables_for(Isa::avx512)));
     }
   }
 }

@@ -141,7 +141,7 @@ std::string_view expected_name(const Choice& choice, Isa isa) {
 
 TEST_CASE("a descriptor gets the expected implementation of convolution") {
   for (const Isa isa : {Isa::baseline, Isa::avx2, Isa::avx512}) {
-    const auto* kernels = kernels_for(isa);
+    const auto* kernels = simd_tables_for(isa);
     if (kernels == nullptr) continue;
     for (const Choice& choice : choices()) {
       INFO(to_string(choice.shape)

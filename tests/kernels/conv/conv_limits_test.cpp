@@ -206,10 +206,10 @@ template <class T>
 void check_limit(const Limit& limit) {
   const ConvCase<T> c(limit.shape);
   for (const auto* kernels : all_kernels()) {
-    if (limit.name == "joined_columns" && kernels != kernels_for(Isa::avx512)) continue;
+    if (limit.name == "joined_columns" && kernels != simd_tables_for(Isa::avx512)) continue;
     const bool has_strips = supports_depthwise_strips<T>({limit.shape, limit.direction}, *kernels);
     if (limit.name == "depthwise_strips" && !has_strips) {
-      CHECK(kernels != kernels_for(Isa::avx512));
+      CHECK(kernels != simd_tables_for(Isa::avx512));
       continue;
     }
     INFO(limit.name << " direction " << static_cast<int>(limit.direction) << " on "
@@ -233,7 +233,7 @@ TEST_CASE("each implementation of convolution follows the definition at its limi
 TEST_CASE("gradients by the weights of a single group follow the definition in wide vectors") {
   const ConvShape s = shape2(5, 16, 32, 1, 12, 10, 3, 5, 1, 1, 1, 2);
   for (const Isa isa : {Isa::avx2, Isa::avx512}) {
-    const auto* kernels = kernels_for(isa);
+    const auto* kernels = simd_tables_for(isa);
     if (kernels == nullptr) continue;
     check_implementation(ConvCase<float>(s), {s, backward_weights}, "grouped", false, *kernels);
   }
@@ -273,7 +273,7 @@ TEST_CASE("a convolution along columns is that along rows") {
     }
     ConvShape depths{1, 3, 4, 1, {12, 1, 1}, {3, 1, 1}, {10, 1, 1}};
     check_implementation(ConvCase<double>(depths), {depths, direction}, "direct", false,
-                         math::kernels());
+                         math::simd_tables());
   }
 }
 

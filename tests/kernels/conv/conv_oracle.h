@@ -102,7 +102,7 @@ struct ConvCase {
 // Checks the implementation `name` on 1, 2 and 4 threads: results are right and have the same bits.
 template <class T>
 void check_implementation(const ConvCase<T>& c, const ConvDesc& desc, std::string_view name,
-                          bool with_bias, const Kernels& kernels) {
+                          bool with_bias, const SimdTables& kernels) {
   const std::vector<double> expected = c.expected(desc, with_bias);
   std::vector<std::vector<T>> results;
   for (const int threads : {1, 2, 4}) {

@@ -11,7 +11,7 @@ TEST_CASE("strips of depthwise convolutions read nothing before or beyond the pl
     Index taps, stride;
   };
   for (const Isa isa : {Isa::avx2, Isa::avx512}) {
-    const Kernels* const kernels = kernels_for(isa);
+    const SimdTables* const kernels = simd_tables_for(isa);
     if (kernels == nullptr) continue;
     for (const auto [taps, stride] : {Form{3, 1}, Form{3, 2}, Form{5, 1}}) {
       for (const Index width : {1, 5, 6, 7, 8, 9, 10, 15, 16, 17, 18, 31, 32, 33, 49}) {
@@ -35,7 +35,7 @@ TEST_CASE("strips convolve bands of rows of a plane, which windows leave by half
     Index taps, stride, pad, pad_end;
   };
   std::size_t tried = 0;
-  for (const Kernels* const kernels : all_kernels()) {
+  for (const SimdTables* const kernels : all_kernels()) {
     for (const auto [taps, stride, pad, pad_end] :
          {Form{3, 1, 0, 0}, Form{3, 1, 1, 0}, Form{3, 1, 0, 1}, Form{5, 1, 0, 0}, Form{5, 1, 1, 2},
           Form{5, 1, 2, 0}, Form{3, 2, 0, 0}, Form{3, 2, 0, 1}, Form{3, 2, 1, 0}}) {
@@ -51,11 +51,11 @@ TEST_CASE("strips convolve bands of rows of a plane, which windows leave by half
       }
     }
   }
-  if (kernels_for(Isa::avx2) != nullptr) CHECK(tried >= 23);
+  if (simd_tables_for(Isa::avx2) != nullptr) CHECK(tried >= 23);
 }
 
 TEST_CASE("strips leave other paddings of rows to other implementations") {
-  const Kernels* const kernels = kernels_for(Isa::avx2);
+  const SimdTables* const kernels = simd_tables_for(Isa::avx2);
   if (kernels == nullptr) return;
   const auto supported = [&](Index stride, Index pad, Index out, ConvDirection direction) {
     ConvShape s = shape2(2, 3, 3, 3, 9, 21, 3, 3, stride, 1, 1, 1);

@@ -8,7 +8,8 @@ namespace ondine::math::test {
 
 // Checks the implementation `name` on operands and a result beside guarded memory.
 inline void check_guarded(const ConvCase<float>& c, const ConvDesc& desc, std::string_view name,
-                          Guard guard, const Kernels& kernels, double most = 2 * tolerance<float>) {
+                          Guard guard, const SimdTables& kernels,
+                          double most = 2 * tolerance<float>) {
   INFO(name << " " << isa_name(kernels) << " " << to_string(desc.shape) << " direction "
             << static_cast<int>(desc.direction) << " guard " << static_cast<int>(guard));
   const bool biased = desc.direction != ConvDirection::backward_weights;

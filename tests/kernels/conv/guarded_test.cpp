@@ -47,11 +47,11 @@ std::vector<ConvShape> edge_shapes() {
 
 // Loads under masks, which no sanitizer sees, too.
 TEST_CASE("no implementation of convolution reads or writes beside its operands") {
-  std::vector<const Kernels*> sets = all_kernels();
-  if (const auto* lower = kernels_for(Isa::avx512, ProductMode::bf16)) sets.push_back(lower);
+  std::vector<const SimdTables*> sets = all_kernels();
+  if (const auto* lower = simd_tables_for(Isa::avx512, ProductMode::bf16)) sets.push_back(lower);
   for (const ConvShape& s : edge_shapes()) {
     const ConvCase<float> c(s);
-    for (const Kernels* kernels : sets) {
+    for (const SimdTables* kernels : sets) {
       for (const auto direction : {ConvDirection::forward, ConvDirection::backward_data,
                                    ConvDirection::backward_weights}) {
         const ConvDesc desc{s, direction};

@@ -11,7 +11,8 @@ namespace {
 
 using enum ConvDirection;
 
-void check(const ConvCase<float>& c, const ConvDesc& desc, bool with_bias, const Kernels& kernels) {
+void check(const ConvCase<float>& c, const ConvDesc& desc, bool with_bias,
+           const SimdTables& kernels) {
   INFO(to_string(c.shape) << ", direction " << static_cast<int>(desc.direction) << ", bias "
                           << with_bias << ", " << kernels.name);
   const Sums sums = rounded_factors(c, desc.direction);
@@ -30,7 +31,7 @@ void check(const ConvCase<float>& c, const ConvDesc& desc, bool with_bias, const
   CHECK(worst_error(c, desc, with_bias, sums, results[0]) < 1e-6);
 }
 
-void check_all(const ConvShape& s, const Kernels& kernels) {
+void check_all(const ConvShape& s, const SimdTables& kernels) {
   const ConvCase<float> c(s);
   check(c, {s, forward}, false, kernels);
   check(c, {s, forward, Activation::relu}, true, kernels);
@@ -41,7 +42,7 @@ void check_all(const ConvShape& s, const Kernels& kernels) {
 }  // namespace
 
 TEST_CASE("convolutions of moved planes sum products of factors rounded to bfloat16") {
-  const Kernels* kernels = each_tile_kernels();
+  const SimdTables* kernels = each_tile_kernels();
   if (kernels == nullptr) return;
   // Odd and even rows, windows of any shape, more than a block of channels, more than a band.
   check_all(shape2(2, 16, 16, 1, 16, 16, 3, 3, 1, 1, 1, 1), *kernels);
@@ -54,7 +55,7 @@ TEST_CASE("convolutions of moved planes sum products of factors rounded to bfloa
 }
 
 TEST_CASE("planes are moved where that pays") {
-  const Kernels* kernels = each_tile_kernels();
+  const SimdTables* kernels = each_tile_kernels();
   if (kernels == nullptr) return;
   const auto name = [&](const ConvShape& s, ConvDirection direction) {
     return ConvPrimitive<float>::make({s, direction}, 1, *kernels).name();
@@ -81,7 +82,7 @@ TEST_CASE("planes are moved where that pays") {
 }
 
 TEST_CASE("small groups of channels keep their precision where products have tiles") {
-  const Kernels* const tiles = kernels_for(Isa::amx, ProductMode::bf16);
+  const SimdTables* const tiles = simd_tables_for(Isa::amx, ProductMode::bf16);
   if (tiles == nullptr) return;
   for (const auto direction : {forward, backward_data, backward_weights}) {
     const ConvDesc groups{shape2(4, 64, 64, 4, 14, 14, 3, 3, 1, 1, 1, 1), direction};

@@ -47,7 +47,7 @@ struct Product {
             b[static_cast<std::size_t>(s.trans_b ? j * s.ldb + p : p * s.ldb + j)]};
   }
 
-  std::vector<float> run(int threads, const Kernels& kernels) const {
+  std::vector<float> run(int threads, const SimdTables& kernels) const {
     ThreadPool pool(threads);
     Scratch scratch(gemm_workspace<float>(shape, 1, threads, kernels));
     auto result = c;
@@ -98,15 +98,15 @@ void check(const Product& t, const std::vector<float>& result) {
   CHECK(right);
 }
 
-const Kernels* lower_kernels() {
-  const Kernels* const tiles = kernels_for(Isa::amx, ProductMode::bf16);
-  return tiles != nullptr ? tiles : kernels_for(Isa::avx512, ProductMode::bf16);
+const SimdTables* lower_kernels() {
+  const SimdTables* const tiles = simd_tables_for(Isa::amx, ProductMode::bf16);
+  return tiles != nullptr ? tiles : simd_tables_for(Isa::avx512, ProductMode::bf16);
 }
 
 }  // namespace
 
 TEST_CASE("products of lower precision round their factors to bfloat16 and sum in float32") {
-  const Kernels* lower = each_lower_kernels();
+  const SimdTables* lower = each_lower_kernels();
   if (lower == nullptr) return;
   for (const Index m : {16, 23, 37, 150}) {
     for (const Index n : {16, 31, 33, 65}) {
@@ -122,7 +122,7 @@ TEST_CASE("products of lower precision round their factors to bfloat16 and sum i
 }
 
 TEST_CASE("results of one block of terms are rounded while they are stored") {
-  const Kernels* lower = each_lower_kernels();
+  const SimdTables* lower = each_lower_kernels();
   if (lower == nullptr) return;
   for (const auto& [m, n, k] : {std::tuple<Index, Index, Index>{16, 16, 16},
                                 {23, 33, 17},
@@ -163,7 +163,7 @@ TEST_CASE("results of one block of terms are rounded while they are stored") {
 }
 
 TEST_CASE("factors stored in bfloat16 give the bits of those that are rounded while being packed") {
-  const Kernels* lower = each_lower_kernels();
+  const SimdTables* lower = each_lower_kernels();
   if (lower == nullptr) return;
   // The first count elements: just as long as it has to be, so that reading beyond it shows.
   const auto narrow = [](const std::vector<float>& wide, Index count) {
@@ -220,7 +220,7 @@ TEST_CASE("factors stored in bfloat16 give the bits of those that are rounded wh
 }
 
 TEST_CASE("products of lower precision have more than one block in every direction") {
-  const Kernels* lower = each_lower_kernels();
+  const SimdTables* lower = each_lower_kernels();
   if (lower == nullptr) return;
   for (const int transposed : {0, 1, 2, 3}) {
     const Product t(301, 1100, 1029, transposed % 2 != 0, transposed / 2 != 0);
@@ -231,7 +231,7 @@ TEST_CASE("products of lower precision have more than one block in every directi
 }
 
 TEST_CASE("what is added to comes first in every block, whether rows of C are near or far apart") {
-  const Kernels* lower = each_lower_kernels();
+  const SimdTables* lower = each_lower_kernels();
   if (lower == nullptr) return;
   for (const Index ldc : {520, 523, 16384}) {
     for (const int transposed : {0, 1, 2, 3}) {
@@ -258,7 +258,7 @@ TEST_CASE("what is added to comes first in every block, whether rows of C are ne
 }
 
 TEST_CASE("a factor rounded once for all tiles gives the bits of one that each tile rounds") {
-  const Kernels* lower = each_lower_kernels();
+  const SimdTables* lower = each_lower_kernels();
   if (lower == nullptr) return;
   for (const Index k : {64, 97, 1037}) {
     CAPTURE(k);
@@ -280,7 +280,7 @@ TEST_CASE("a factor rounded once for all tiles gives the bits of one that each t
 }
 
 TEST_CASE("a factor rounded in parts gives the bits of one that each tile rounds") {
-  const Kernels* lower = each_lower_kernels();
+  const SimdTables* lower = each_lower_kernels();
   if (lower == nullptr) return;
   const Index m = 2100, n = 513, k = 2055;
   Numbers numbers(11);
@@ -311,7 +311,7 @@ TEST_CASE("a factor rounded in parts gives the bits of one that each tile rounds
 }
 
 TEST_CASE("products of lower precision scale, add and activate as others do") {
-  const Kernels* lower = each_lower_kernels();
+  const SimdTables* lower = each_lower_kernels();
   if (lower == nullptr) return;
   Numbers numbers(5);
   const auto columns = numbers.row<float>(70);
@@ -330,7 +330,7 @@ TEST_CASE("products of lower precision scale, add and activate as others do") {
 }
 
 TEST_CASE("a factor packed once gives the same product in lower precision") {
-  const Kernels* lower = each_lower_kernels();
+  const SimdTables* lower = each_lower_kernels();
   if (lower == nullptr) return;
   for (const Index k : {20, 515}) {
     for (const Index m : {1, 5, 40}) {
@@ -351,9 +351,9 @@ TEST_CASE("a factor packed once gives the same product in lower precision") {
 }
 
 TEST_CASE("small products and those in double keep their precision") {
-  const Kernels* lower = lower_kernels();
+  const SimdTables* lower = lower_kernels();
   if (lower == nullptr) return;
-  const Kernels& full = *kernels_for(lower->isa);
+  const SimdTables& full = *simd_tables_for(lower->isa);
   CHECK(&without(*lower, ProductMode::bf16) == &full);
   CHECK(&without(full, ProductMode::bf16) == &full);
   for (const auto& [m, n, k] : {std::tuple{15, 64, 64}, {64, 15, 64}, {64, 64, 15}}) {
@@ -368,7 +368,7 @@ TEST_CASE("small products and those in double keep their precision") {
 }
 
 TEST_CASE("products of lower precision pass on NaN and infinities") {
-  const Kernels* lower = each_lower_kernels();
+  const SimdTables* lower = each_lower_kernels();
   if (lower == nullptr) return;
   Product t(20, 40, 33, false, false);
   t.a[0] = NAN;
@@ -382,9 +382,9 @@ TEST_CASE("products of lower precision pass on NaN and infinities") {
 }
 
 TEST_CASE("without the instructions a lower precision is that of float32") {
-  const Kernels& full = kernels();
-  const Kernels& lower = kernels(Precision::bfloat16);
-  CHECK(&kernels(Precision::float32) == &full);
+  const SimdTables& full = simd_tables();
+  const SimdTables& lower = simd_tables(Precision::bfloat16);
+  CHECK(&simd_tables(Precision::float32) == &full);
   const bool has = full.isa >= Isa::avx512 && lower_kernels() != nullptr;
   CHECK(&lower == (has ? lower_kernels() : &full));
 }

@@ -31,7 +31,7 @@ TEMPLATE_TEST_CASE("a product is named after how its tiles are computed", "", fl
 }
 
 TEST_CASE("a large factor by columns is packed, unless its rows are short or few columns read it") {
-  const auto packs = [](const Kernels& kernels, Index m, Index n, Index k) {
+  const auto packs = [](const SimdTables& kernels, Index m, Index n, Index k) {
     GemmCall<float> call{};
     call.m = m;
     call.n = n;
@@ -41,7 +41,7 @@ TEST_CASE("a large factor by columns is packed, unless its rows are short or few
     call.b_row = n;
     call.b_col = 1;
     call.ldc = n;
-    return kernel_set<float>(kernels).gemm->blocking(call).pack_a;
+    return tables_of<float>(kernels).gemm->blocking(call).pack_a;
   };
   for (const auto* kernels : all_kernels()) {
     INFO(isa_name(*kernels));
@@ -53,7 +53,7 @@ TEST_CASE("a large factor by columns is packed, unless its rows are short or few
 }
 
 TEST_CASE("blocks of a large factor that few rows along k multiply are long where vectors are") {
-  const auto terms = [](const Kernels& kernels, Index m, Index n, Index k, bool trans_b) {
+  const auto terms = [](const SimdTables& kernels, Index m, Index n, Index k, bool trans_b) {
     return GemmPrimitive<float>({.m = m, .n = n, .k = k, .trans_b = trans_b}, 1, 2, kernels)
         .block_k();
   };
@@ -68,7 +68,7 @@ TEST_CASE("blocks of a large factor that few rows along k multiply are long wher
 }
 
 TEST_CASE("a factor is rounded once, up to 8 MB at a time, where more than 512 columns read it") {
-  const Kernels* lower = each_lower_kernels();
+  const SimdTables* lower = each_lower_kernels();
   if (lower == nullptr) return;
   // Rows of 129 cache lines: 1016 of them are the last that fit.
   constexpr Index k = 4096;

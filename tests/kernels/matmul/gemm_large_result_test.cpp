@@ -23,7 +23,7 @@ struct Product {
   }
 
   // `width` columns at a time.
-  std::vector<T> run(Index width, T beta, int threads, const Kernels& kernels) const {
+  std::vector<T> run(Index width, T beta, int threads, const SimdTables& kernels) const {
     std::vector<T> result = c;
     ThreadPool pool(threads);
     GemmOptions<T> options{.beta = beta, .row_bias = bias.data()};
@@ -52,7 +52,7 @@ TEMPLATE_TEST_CASE("a large result has the bits of its columns computed some at 
   struct Size {
     Index m, n, k;
   };
-  for (const Kernels* const kernels : all_kernels()) {
+  for (const SimdTables* const kernels : all_kernels()) {
     for (const auto [m, n, k] : {Size{33, 9001, 7}, Size{155, 2050, 16}, Size{300, 1100, 33},
                                  Size{97, 3001, 64}, Size{65, 5000, 1}}) {
       for (const bool trans_a : {false, true}) {

@@ -11,17 +11,17 @@ using namespace ondine::math::test;
 
 namespace {
 
-std::vector<const Kernels*> kernels_of_all_precisions() {
-  std::vector<const Kernels*> all = all_kernels();
+std::vector<const SimdTables*> kernels_of_all_precisions() {
+  std::vector<const SimdTables*> all = all_kernels();
   for (const Isa isa : {Isa::avx512, Isa::amx}) {
-    if (const Kernels* kernels = kernels_for(isa, ProductMode::bf16)) all.push_back(kernels);
+    if (const SimdTables* kernels = simd_tables_for(isa, ProductMode::bf16)) all.push_back(kernels);
   }
   return all;
 }
 
 template <class T>
 void run(const GemmShape& shape, const T* a, const T* b, std::vector<T>& c,
-         const GemmOptions<T>& options, const Kernels& kernels) {
+         const GemmOptions<T>& options, const SimdTables& kernels) {
   ThreadPool pool(2);
   const GemmPrimitive<T> gemm(shape, 1, 2, kernels);
   Scratch scratch(gemm.workspace());
@@ -31,7 +31,7 @@ void run(const GemmShape& shape, const T* a, const T* b, std::vector<T>& c,
 
 // `blocks` of every part but the last.
 template <class T>
-void check_parts(const GemmShape& whole, std::int64_t blocks, const Kernels& kernels) {
+void check_parts(const GemmShape& whole, std::int64_t blocks, const SimdTables& kernels) {
   CAPTURE(kernels.name, whole.m, whole.n, whole.k, whole.trans_a, whole.trans_b, blocks);
   Numbers numbers(static_cast<std::uint64_t>(whole.k));
   const auto a = numbers.row<T>(whole.m * whole.k);

@@ -21,7 +21,7 @@ using Values = std::vector<float>;
 // Runs the rest of the test for tiles without their instructions, and for those of the processor;
 // null if the processor has none.
 const GemmKernels<float>* each_split_gemm() {
-  const Kernels* const tiles = kernels_for(Isa::amx);
+  const SimdTables* const tiles = simd_tables_for(Isa::amx);
   return GENERATE_COPY(
       values({&bf16_reference::split_gemm_f32, tiles ? tiles->f32.gemm : nullptr}));
 }
@@ -281,7 +281,7 @@ TEST_CASE("products with split factors take scales, addends, biases and activati
 }
 
 TEST_CASE("only products that are large in all dimensions split their factors") {
-  const Kernels* const tiles = kernels_for(Isa::amx);
+  const SimdTables* const tiles = simd_tables_for(Isa::amx);
   if (tiles == nullptr) return;
   const auto isa = [&](const GemmShape& shape) {
     return GemmPrimitive<float>(shape, 1, 1, *tiles).isa();
@@ -295,5 +295,5 @@ TEST_CASE("only products that are large in all dimensions split their factors") 
   CHECK(isa({.m = 40, .n = 128, .k = 128, .whole_m = 400}) == "amx");
   CHECK(isa({.m = 400, .n = 20, .k = 128, .whole_n = 400}) == "amx");
   CHECK(GemmPrimitive<double>({128, 128, 128}, 1, 1, *tiles).isa() == "avx512");
-  CHECK(&without(*tiles, ProductMode::split) == kernels_for(Isa::avx512));
+  CHECK(&without(*tiles, ProductMode::split) == simd_tables_for(Isa::avx512));
 }

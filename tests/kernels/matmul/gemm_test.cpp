@@ -71,7 +71,7 @@ Case<T> make_case(Index m, Index n, Index k, bool trans_a, bool trans_b, Index p
 }
 
 template <class T>
-std::vector<T> run(const Case<T>& t, int threads, const Kernels& kernels) {
+std::vector<T> run(const Case<T>& t, int threads, const SimdTables& kernels) {
   ThreadPool pool(threads);
   Scratch scratch(gemm_workspace<T>(t.shape, t.batch.count, threads, kernels));
   auto c = t.c;
@@ -208,13 +208,13 @@ TEST_CASE("a workspace for one thread is enough for a pool of more") {
   auto c = t.c;
   gemm(pool, t.shape, t.a.data(), t.b.data(), c.data(), t.options, scratch);
   CHECK(scratch.intact());
-  CHECK(same_bits(c, run(t, 1, kernels())));
+  CHECK(same_bits(c, run(t, 1, simd_tables())));
 }
 
 TEMPLATE_TEST_CASE("a product made for some threads runs on pools of any size", "", float, double) {
   for (const bool trans : {false, true}) {
     auto t = make_case<TestType>(150, 330, 200, trans, !trans, 1, 3);
-    const auto expected = run(t, 1, kernels());
+    const auto expected = run(t, 1, simd_tables());
     for (const int made_for : {1, 2, 4}) {
       const GemmPrimitive<TestType> gemm(t.shape, t.batch.count, made_for);
       for (const int threads : {1, 3, 4}) {

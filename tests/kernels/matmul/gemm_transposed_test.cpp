@@ -30,7 +30,7 @@ struct Product {
 
   // The first m rows; `c` below them.
   std::vector<T> run(Index m, const GemmOptions<T>& options, int threads,
-                     const Kernels& kernels) const {
+                     const SimdTables& kernels) const {
     std::vector<T> result = c;
     ThreadPool pool(threads);
     const GemmPrimitive<T> gemm(shape(m), 1, threads, kernels);
@@ -75,7 +75,7 @@ TEMPLATE_TEST_CASE("few rows by a transposed factor have the bits of more rows",
   const Index sizes[][2] = {{48, 64}, {144, 96}, {150, 300}, {301, 77}, {64, 1023}, {100, 509}};
   for (const auto& [n, k] : sizes) {
     const Product<T> product(n, k);
-    for (const Kernels* const kernels : vector_kernels()) {
+    for (const SimdTables* const kernels : vector_kernels()) {
       for (const GemmOptions<T>& options : product.every_option()) {
         const std::vector<T> whole = product.run(all_rows, options, 1, *kernels);
         for (const Index m : {8, 16, 32, 64}) {
@@ -92,7 +92,7 @@ TEMPLATE_TEST_CASE("few rows by a transposed factor have the bits of more rows",
 
 TEST_CASE(
     "whole panels of up to 32 rows, or two, by a large transposed factor are computed as columns") {
-  const Kernels& kernels = *all_kernels().front();
+  const SimdTables& kernels = *all_kernels().front();
   const auto name = [&](const GemmShape& shape) {
     return std::string(GemmPrimitive<float>(shape, 1, 1, kernels).name());
   };

@@ -29,7 +29,7 @@ struct Product {
     a = numbers.row<float>(m * k);
   }
 
-  std::vector<float> run(const Kernels& kernels, int threads, bool as_stored,
+  std::vector<float> run(const SimdTables& kernels, int threads, bool as_stored,
                          GemmOptions<float> options = {}) const {
     GemmShape s = shape;
     Elements<const float> b = widened.data();
@@ -49,10 +49,10 @@ struct Product {
   std::vector<float> widened, a, col_bias;
 };
 
-std::vector<const Kernels*> full_and_lower_kernels() {
-  std::vector<const Kernels*> sets = all_kernels();
+std::vector<const SimdTables*> full_and_lower_kernels() {
+  std::vector<const SimdTables*> sets = all_kernels();
   for (const Isa isa : {Isa::avx512, Isa::amx}) {
-    if (const auto* lower = kernels_for(isa, ProductMode::bf16)) sets.push_back(lower);
+    if (const auto* lower = simd_tables_for(isa, ProductMode::bf16)) sets.push_back(lower);
   }
   return sets;
 }
@@ -68,7 +68,7 @@ double worst_difference(const std::vector<float>& x, const std::vector<float>& y
 }  // namespace
 
 TEST_CASE("a B of bfloat16 gives the product of the numbers that it stands for") {
-  for (const Kernels* kernels : full_and_lower_kernels()) {
+  for (const SimdTables* kernels : full_and_lower_kernels()) {
     INFO(isa_name(*kernels));
     for (const bool trans_b : {false, true}) {
       for (const Index m : {1, 2, 3, 4, 5, 8, 13, 15}) {
@@ -97,7 +97,7 @@ TEST_CASE("a B of bfloat16 gives the product of the numbers that it stands for")
 }
 
 TEST_CASE("a row by a B of bfloat16 has the same bits with any rows beside it") {
-  for (const Kernels* kernels : full_and_lower_kernels()) {
+  for (const SimdTables* kernels : full_and_lower_kernels()) {
     INFO(isa_name(*kernels));
     for (const bool trans_b : {false, true}) {
       Product t(15, 200, 300, trans_b);
@@ -112,7 +112,7 @@ TEST_CASE("a row by a B of bfloat16 has the same bits with any rows beside it") 
 }
 
 TEST_CASE("products of more rows, and those with another layout of A, take no such B") {
-  const Kernels& kernels = math::kernels();
+  const SimdTables& kernels = math::simd_tables();
   CHECK(Gemm::widens_b({.m = 15, .n = 64, .k = 64}, kernels));
   CHECK_FALSE(Gemm::widens_b({.m = 16, .n = 64, .k = 64}, kernels));
   CHECK(Gemm::widens_b({.m = 4, .n = 64, .k = 64, .trans_a = true}, kernels));

@@ -34,7 +34,7 @@ class Factor {
   Guarded<bfloat16> rounded_;
 };
 
-void check_product(const GemmShape& s, const Kernels& kernels, Guard guard,
+void check_product(const GemmShape& s, const SimdTables& kernels, Guard guard,
                    bool has_row_bias = true) {
   INFO(isa_name(kernels) << " " << s.m << " x " << s.n << " x " << s.k << " transposed "
                          << s.trans_a << s.trans_b << " in bytes "
@@ -71,9 +71,9 @@ void check_product(const GemmShape& s, const Kernels& kernels, Guard guard,
 }  // namespace
 
 TEST_CASE("products read and write nothing beside their operands") {
-  std::vector<const Kernels*> sets = all_kernels();
-  if (const auto* lower = kernels_for(Isa::avx512, ProductMode::bf16)) sets.push_back(lower);
-  for (const Kernels* kernels : sets) {
+  std::vector<const SimdTables*> sets = all_kernels();
+  if (const auto* lower = simd_tables_for(Isa::avx512, ProductMode::bf16)) sets.push_back(lower);
+  for (const SimdTables* kernels : sets) {
     for (const Index m : {1, 3, 4, 13, 17, 50}) {
       for (const Index n : {1, 7, 16, 17, 33, 65}) {
         for (const Index k : {1, 5, 16, 17, 33, 47}) {
@@ -96,7 +96,7 @@ TEST_CASE("products read and write nothing beside their operands") {
 }
 
 TEST_CASE("few rows by a transposed factor read and write nothing beside their operands") {
-  for (const Kernels* kernels : all_kernels()) {
+  for (const SimdTables* kernels : all_kernels()) {
     for (const Index m : {8, 16, 32}) {
       for (const Index n : {48, 65, 151}) {
         for (const Index k : {64, 77, 300}) {
@@ -109,7 +109,7 @@ TEST_CASE("few rows by a transposed factor read and write nothing beside their o
 }
 
 TEST_CASE("large factors by columns are packed within their bounds") {
-  for (const Kernels* kernels : all_kernels()) {
+  for (const SimdTables* kernels : all_kernels()) {
     for (const Guard guard : both_guards) {
       for (const Index n : {17, 40}) {
         check_product({.m = 133, .n = n, .k = 300, .trans_a = true}, *kernels, guard);
@@ -120,7 +120,7 @@ TEST_CASE("large factors by columns are packed within their bounds") {
 }
 
 TEST_CASE("blocks of many terms are packed within their bounds") {
-  for (const Kernels* kernels : all_kernels()) {
+  for (const SimdTables* kernels : all_kernels()) {
     for (const Guard guard : both_guards) {
       for (const Index n : {17, 40}) {
         check_product({.m = 133, .n = n, .k = 2003, .trans_b = true}, *kernels, guard);

@@ -72,26 +72,26 @@ TEMPLATE_TEST_CASE("batch normalization and its gradient follow the definition",
                                    .y = out.data(),
                                    .batch_mean = m.data(),
                                    .batch_variance = v.data()};
-    const auto train = [&](ThreadPool& pool, const Kernels& kernels) {
+    const auto train = [&](ThreadPool& pool, const SimdTables& kernels) {
       BatchNormPrimitive<T>({s, Pass::training, eps}, kernels).run(pool, forward);
     };
-    check<T>(y, limit, [&](ThreadPool& pool, const Kernels& kernels) {
+    check<T>(y, limit, [&](ThreadPool& pool, const SimdTables& kernels) {
       train(pool, kernels);
       return out;
     });
-    check<T>(mean, limit, [&](ThreadPool& pool, const Kernels& kernels) {
+    check<T>(mean, limit, [&](ThreadPool& pool, const SimdTables& kernels) {
       train(pool, kernels);
       return m;
     });
-    check<T>(variance, limit, [&](ThreadPool& pool, const Kernels& kernels) {
+    check<T>(variance, limit, [&](ThreadPool& pool, const SimdTables& kernels) {
       train(pool, kernels);
       return v;
     });
-    check<T>(y, limit, [&](ThreadPool& pool, const Kernels& kernels) {
+    check<T>(y, limit, [&](ThreadPool& pool, const SimdTables& kernels) {
       BatchNormPrimitive<T>({s, Pass::inference, eps}, kernels).run(pool, forward);
       return out;
     });
-    const auto gradient = [&](bool constant, ThreadPool& pool, const Kernels& kernels) {
+    const auto gradient = [&](bool constant, ThreadPool& pool, const SimdTables& kernels) {
       BatchNormPrimitive<T>(
           {s, constant ? Pass::backward_constant_statistics : Pass::backward, eps}, kernels)
           .run(pool, {.x = x.data(),
@@ -110,7 +110,7 @@ TEMPLATE_TEST_CASE("batch normalization and its gradient follow the definition",
       bounded[i] = std::clamp(y[i] + static_cast<double>(dy[i]), static_cast<double>(low),
                               static_cast<double>(high));
     }
-    check<T>(bounded, limit, [&](ThreadPool& pool, const Kernels& kernels) {
+    check<T>(bounded, limit, [&](ThreadPool& pool, const SimdTables& kernels) {
       out = x;
       BatchNormArgs<T> in_place = forward;
       in_place.x = out.data();
@@ -146,7 +146,7 @@ TEMPLATE_TEST_CASE("batch normalization and its gradient follow the definition",
                                  .low = static_cast<double>(low),
                                  .high = static_cast<double>(high),
                                  .masked = true};
-      const auto masked = [&](ThreadPool& pool, const Kernels& kernels) {
+      const auto masked = [&](ThreadPool& pool, const SimdTables& kernels) {
         out = dy;
         const BatchNormPrimitive<T> primitive(bounds, kernels);
         CHECK(primitive.name() == "masked_planes");
@@ -154,28 +154,28 @@ TEMPLATE_TEST_CASE("batch normalization and its gradient follow the definition",
         return out;
       };
       check<T>(to_double(want), limit, masked);
-      check<T>(to_double(want_ds), limit, [&](ThreadPool& pool, const Kernels& kernels) {
+      check<T>(to_double(want_ds), limit, [&](ThreadPool& pool, const SimdTables& kernels) {
         masked(pool, kernels);
         return ds;
       });
-      check<T>(to_double(want_db), limit, [&](ThreadPool& pool, const Kernels& kernels) {
+      check<T>(to_double(want_db), limit, [&](ThreadPool& pool, const SimdTables& kernels) {
         masked(pool, kernels);
         return db;
       });
     }
-    check<T>(dx, limit, [&](ThreadPool& pool, const Kernels& kernels) {
+    check<T>(dx, limit, [&](ThreadPool& pool, const SimdTables& kernels) {
       gradient(false, pool, kernels);
       return out;
     });
-    check<T>(dx_constant, limit, [&](ThreadPool& pool, const Kernels& kernels) {
+    check<T>(dx_constant, limit, [&](ThreadPool& pool, const SimdTables& kernels) {
       gradient(true, pool, kernels);
       return out;
     });
-    check<T>(dscale, limit, [&](ThreadPool& pool, const Kernels& kernels) {
+    check<T>(dscale, limit, [&](ThreadPool& pool, const SimdTables& kernels) {
       gradient(true, pool, kernels);
       return ds;
     });
-    check<T>(dbias, limit, [&](ThreadPool& pool, const Kernels& kernels) {
+    check<T>(dbias, limit, [&](ThreadPool& pool, const SimdTables& kernels) {
       gradient(false, pool, kernels);
       return db;
     });
@@ -301,7 +301,7 @@ TEMPLATE_TEST_CASE("gradients through smooth activations follow the definition w
         for (const int place : {0, 1, 2}) {  // of dx: its own, that of dy, that of x
           CAPTURE(place);
           check<T>(want, sizeof(T) == 4 ? 1e-5 : 1e-13,
-                   [&](ThreadPool& pool, const Kernels& kernels) {
+                   [&](ThreadPool& pool, const SimdTables& kernels) {
                      std::vector<T> out = place == 2 ? x : dy;
                      out.resize(want.size());
                      T* const sums = out.data() + x.size();

@@ -52,7 +52,7 @@ TEMPLATE_TEST_CASE("layer normalization and its gradient follow the definition",
         std::vector<T> out(x.size()), mean(static_cast<std::size_t>(rows)), inverse(mean.size());
         std::vector<T> ds(width), db(width);
         const double limit = sizeof(T) == 4 ? 1e-5 : 1e-13;
-        check<T>(y, limit, [&](ThreadPool& pool, const Kernels& kernels) {
+        check<T>(y, limit, [&](ThreadPool& pool, const SimdTables& kernels) {
           LayerNormPrimitive<T>({rows, length, static_cast<double>(epsilon)}, kernels)
               .run(pool, {.x = x.data(),
                           .scale = affine ? scale.data() : nullptr,
@@ -62,7 +62,7 @@ TEMPLATE_TEST_CASE("layer normalization and its gradient follow the definition",
                           .saved_inv_std = inverse.data()});
           return out;
         });
-        const auto gradient = [&](ThreadPool& pool, const Kernels& kernels) {
+        const auto gradient = [&](ThreadPool& pool, const SimdTables& kernels) {
           LayerNormPrimitive<T>(
               {.rows = rows, .length = length, .backward = true, .scaled = affine}, kernels)
               .run(pool, {.x = x.data(),
@@ -74,15 +74,15 @@ TEMPLATE_TEST_CASE("layer normalization and its gradient follow the definition",
                           .dscale = ds.data(),
                           .dbias = db.data()});
         };
-        check<T>(dx, limit, [&](ThreadPool& pool, const Kernels& kernels) {
+        check<T>(dx, limit, [&](ThreadPool& pool, const SimdTables& kernels) {
           gradient(pool, kernels);
           return out;
         });
-        check<T>(dscale, limit, [&](ThreadPool& pool, const Kernels& kernels) {
+        check<T>(dscale, limit, [&](ThreadPool& pool, const SimdTables& kernels) {
           gradient(pool, kernels);
           return ds;
         });
-        check<T>(dbias, limit, [&](ThreadPool& pool, const Kernels& kernels) {
+        check<T>(dbias, limit, [&](ThreadPool& pool, const SimdTables& kernels) {
           gradient(pool, kernels);
           return db;
         });
@@ -140,7 +140,7 @@ TEMPLATE_TEST_CASE("without centring, rows are divided by the root of their mean
     }
     std::vector<T> out(x.size()), mean(static_cast<std::size_t>(rows)), inv_std(mean.size());
     std::vector<T> ds(width);
-    check<T>(y, limit, [&](ThreadPool& pool, const Kernels& kernels) {
+    check<T>(y, limit, [&](ThreadPool& pool, const SimdTables& kernels) {
       LayerNormPrimitive<T>({.rows = rows, .length = length, .epsilon = epsilon, .centred = false},
                             kernels)
           .run(pool, {.x = x.data(),
@@ -151,7 +151,7 @@ TEMPLATE_TEST_CASE("without centring, rows are divided by the root of their mean
       return out;
     });
     CHECK(mean == std::vector<T>(mean.size()));
-    const auto gradient = [&](ThreadPool& pool, const Kernels& kernels) {
+    const auto gradient = [&](ThreadPool& pool, const SimdTables& kernels) {
       LayerNormPrimitive<T>(
           {.rows = rows, .length = length, .backward = true, .scaled = true, .centred = false},
           kernels)
@@ -163,11 +163,11 @@ TEMPLATE_TEST_CASE("without centring, rows are divided by the root of their mean
                       .dx = out.data(),
                       .dscale = ds.data()});
     };
-    check<T>(dx, limit, [&](ThreadPool& pool, const Kernels& kernels) {
+    check<T>(dx, limit, [&](ThreadPool& pool, const SimdTables& kernels) {
       gradient(pool, kernels);
       return out;
     });
-    check<T>(dscale, limit, [&](ThreadPool& pool, const Kernels& kernels) {
+    check<T>(dscale, limit, [&](ThreadPool& pool, const SimdTables& kernels) {
       gradient(pool, kernels);
       return ds;
     });

@@ -38,7 +38,7 @@ struct Both {
 // run(storage, pool, kernels) returns results, which must not depend on the form.
 template <class Run>
 void check_same(Run&& run) {
-  for (const Kernels* kernels : all_kernels()) {
+  for (const SimdTables* kernels : all_kernels()) {
     CAPTURE(isa_name(*kernels));
     ThreadPool one(1);
     ThreadPool three(3);
@@ -73,7 +73,7 @@ TEST_CASE("batch normalization of an x in bfloat16 has the bits of the widened x
              {Activation::bounds, Activation::hard_swish, Activation::swish}) {
           if (!bounded && activation != Activation::bounds) continue;
           CAPTURE(static_cast<int>(pass), bounded, static_cast<int>(activation));
-          check_same([&](Storage storage, ThreadPool& pool, const Kernels& kernels) {
+          check_same([&](Storage storage, ThreadPool& pool, const SimdTables& kernels) {
             BatchNormDesc desc{.shape = s, .pass = pass, .masked = bounded, .x_stored = storage};
             desc.activation = activation;
             if (bounded) desc.low = -0.5, desc.high = 0.5;
@@ -106,7 +106,7 @@ TEST_CASE("layer normalization of an x in bfloat16 has the bits of the widened x
       Numbers numbers(static_cast<std::uint64_t>(length));
       const Both x(numbers, rows * length, 2);
       const Floats dy = numbers.row<float>(rows * length), scale = numbers.row<float>(length);
-      check_same([&](Storage storage, ThreadPool& pool, const Kernels& kernels) {
+      check_same([&](Storage storage, ThreadPool& pool, const SimdTables& kernels) {
         Floats y(dy.size()), mean(static_cast<std::size_t>(rows)), inv_std(mean.size());
         LayerNormPrimitive<float>({.rows = rows, .length = length, .x_stored = storage}, kernels)
             .run(pool, {.x = x.elements(storage),
@@ -143,7 +143,7 @@ TEST_CASE("the gradient of softmax of a y in bfloat16 has the bits of the widene
     const Floats dy = numbers.row<float>(50 * length);
     SoftmaxDesc desc{.outer = 50, .length = length, .backward = true};
     REQUIRE(SoftmaxPrimitive<float>::takes_bf16(desc));
-    check_same([&](Storage storage, ThreadPool& pool, const Kernels& kernels) {
+    check_same([&](Storage storage, ThreadPool& pool, const SimdTables& kernels) {
       desc.y_stored = storage;
       Floats dx(dy.size());
       SoftmaxPrimitive<float>(desc, kernels)
@@ -175,7 +175,7 @@ TEST_CASE("depthwise gradients of a normalized x in bfloat16 have the bits of th
     const Floats bias = numbers.row<float>(channels), mean = numbers.row<float>(channels);
     const Floats variance(scale.size(), 0.5F);
     for (const Activation activation : {Activation::bounds, Activation::swish})
-      check_same([&](Storage storage, ThreadPool& pool, const Kernels& kernels) {
+      check_same([&](Storage storage, ThreadPool& pool, const SimdTables& kernels) {
         const NormalizedDepthwiseGrad<float> gradient({.shape = shape,
                                                        .floor = 0,
                                                        .low = 0,
@@ -212,7 +212,7 @@ TEST_CASE("normalizations write a copy of x in bfloat16, also where y overwrites
   const Floats bias = numbers.row<float>(s.spatial);
   std::vector<std::uint16_t> want;
   for (const float value : x) want.push_back(to_bfloat16(value).bits);
-  for (const Kernels* kernels : all_kernels()) {
+  for (const SimdTables* kernels : all_kernels()) {
     for (const int threads : {1, 3}) {
       CAPTURE(isa_name(*kernels), threads);
       ThreadPool pool(threads);

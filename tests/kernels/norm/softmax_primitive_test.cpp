@@ -37,22 +37,22 @@ TEMPLATE_TEST_CASE("softmax rows and their gradients follow the definition", "",
       }
       std::vector<T> y(n), dx(n);
       const double limit = sizeof(T) == 4 ? 2e-5 : 1e-13;
-      check<T>(soft, limit, [&](ThreadPool& pool, const Kernels& kernels) {
+      check<T>(soft, limit, [&](ThreadPool& pool, const SimdTables& kernels) {
         SoftmaxPrimitive<T>({rows, length, 1, false, false}, kernels)
             .run(pool, {.x = x.data(), .result = y.data()});
         return y;
       });
-      check<T>(soft_dx, limit, [&](ThreadPool& pool, const Kernels& kernels) {
+      check<T>(soft_dx, limit, [&](ThreadPool& pool, const SimdTables& kernels) {
         SoftmaxPrimitive<T>({rows, length, 1, false, true}, kernels)
             .run(pool, {.dy = dy.data(), .y = y.data(), .result = dx.data()});
         return dx;
       });
-      check<T>(logs, limit, [&](ThreadPool& pool, const Kernels& kernels) {
+      check<T>(logs, limit, [&](ThreadPool& pool, const SimdTables& kernels) {
         SoftmaxPrimitive<T>({rows, length, 1, true, false}, kernels)
             .run(pool, {.x = x.data(), .result = y.data()});
         return y;
       });
-      check<T>(logs_dx, limit, [&](ThreadPool& pool, const Kernels& kernels) {
+      check<T>(logs_dx, limit, [&](ThreadPool& pool, const SimdTables& kernels) {
         SoftmaxPrimitive<T>({rows, length, 1, true, true}, kernels)
             .run(pool, {.dy = dy.data(), .y = y.data(), .result = dx.data()});
         return dx;
@@ -91,7 +91,7 @@ TEMPLATE_TEST_CASE("softmax of columns follows softmax of rows", "", float, doub
           .run(one, {.x = rows.data(), .result = y.data()});
       SoftmaxPrimitive<T>({outer * inner, length, 1, logarithm, true})
           .run(one, {.dy = dy.data(), .y = y.data(), .result = dx.data()});
-      check<T>(to_double(y), tolerance<T>, [&](ThreadPool& pool, const Kernels& kernels) {
+      check<T>(to_double(y), tolerance<T>, [&](ThreadPool& pool, const SimdTables& kernels) {
         const SoftmaxPrimitive<T> softmax({outer, length, inner, logarithm, false}, kernels);
         CHECK(softmax.name() == "columns");
         out = x;
@@ -99,7 +99,7 @@ TEMPLATE_TEST_CASE("softmax of columns follows softmax of rows", "", float, doub
         return transposed(out, false);
       });
       const auto columns_y = transposed(y, true);
-      check<T>(to_double(dx), tolerance<T>, [&](ThreadPool& pool, const Kernels& kernels) {
+      check<T>(to_double(dx), tolerance<T>, [&](ThreadPool& pool, const SimdTables& kernels) {
         out = columns_dy;
         SoftmaxPrimitive<T>({outer, length, inner, logarithm, true}, kernels)
             .run(pool, {.dy = out.data(), .y = columns_y.data(), .result = out.data()});
@@ -112,7 +112,7 @@ TEMPLATE_TEST_CASE("softmax of columns follows softmax of rows", "", float, doub
 TEST_CASE("softmax of rows and of columns are chosen by the axis") {
   CHECK(SoftmaxPrimitive<float>({.outer = 4, .length = 8}).name() == "rows");
   CHECK(SoftmaxPrimitive<float>({.outer = 4, .length = 8, .inner = 2}).name() == "columns");
-  CHECK(SoftmaxPrimitive<float>({.outer = 4, .length = 8}, "columns", kernels()).name() ==
+  CHECK(SoftmaxPrimitive<float>({.outer = 4, .length = 8}, "columns", simd_tables()).name() ==
         "columns");
-  CHECK_THROWS_AS(SoftmaxPrimitive<float>({.inner = 2}, "rows", kernels()), Error);
+  CHECK_THROWS_AS(SoftmaxPrimitive<float>({.inner = 2}, "rows", simd_tables()), Error);
 }

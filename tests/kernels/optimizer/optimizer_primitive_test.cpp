@@ -39,7 +39,7 @@ TEMPLATE_TEST_CASE("optimizer rows follow the formulas of the training operators
     using Out = std::vector<double>;
     check<T>(
         expect([&](Out& out, double p, double s, double, double) { out.push_back(p - rate * s); }),
-        tolerance<T>, [&](ThreadPool& pool, const Kernels& kernels) {
+        tolerance<T>, [&](ThreadPool& pool, const SimdTables& kernels) {
           auto p = x;
           sgd(pool, Sgd<T>{T(rate), T(norm)}, n, p.data(), g.data(), p.data(), kernels);
           return p;
@@ -50,7 +50,7 @@ TEMPLATE_TEST_CASE("optimizer rows follow the formulas of the training operators
                  out.push_back(p - rate * (nesterov ? s + alpha * next : next));
                  out.push_back(next);
                }),
-               tolerance<T>, [&](ThreadPool& pool, const Kernels& kernels) {
+               tolerance<T>, [&](ThreadPool& pool, const SimdTables& kernels) {
                  auto p = x, speed = v;
                  momentum(pool, Momentum<T>{T(rate), T(alpha), T(beta), T(norm), nesterov}, n,
                           p.data(), g.data(), speed.data(), p.data(), speed.data(), kernels);
@@ -62,7 +62,7 @@ TEMPLATE_TEST_CASE("optimizer rows follow the formulas of the training operators
                out.push_back(p - rate * s / (std::sqrt(next) + eps));
                out.push_back(next);
              }),
-             tolerance<T>, [&](ThreadPool& pool, const Kernels& kernels) {
+             tolerance<T>, [&](ThreadPool& pool, const SimdTables& kernels) {
                auto p = x, squares = h;
                adagrad(pool, Adagrad<T>{T(rate), T(norm), T(eps)}, n, p.data(), g.data(),
                        squares.data(), p.data(), squares.data(), kernels);
@@ -75,7 +75,7 @@ TEMPLATE_TEST_CASE("optimizer rows follow the formulas of the training operators
                out.push_back(first);
                out.push_back(second);
              }),
-             tolerance<T>, [&](ThreadPool& pool, const Kernels& kernels) {
+             tolerance<T>, [&](ThreadPool& pool, const SimdTables& kernels) {
                auto p = x, first = v, second = h;
                adam(pool, Adam<T>{T(rate), T(alpha), T(beta), T(norm), T(post), T(eps)}, n,
                     p.data(), g.data(), first.data(), second.data(), p.data(), first.data(),
@@ -104,7 +104,7 @@ TEMPLATE_TEST_CASE("a thin SGD update adds one term after the other, in place or
                 0.25 * double{a[at]} * double{b[static_cast<std::size_t>(j)]};
           }
         }
-        check<T>(expected, tolerance<T>, [&](ThreadPool& pool, const Kernels& kernels) {
+        check<T>(expected, tolerance<T>, [&](ThreadPool& pool, const SimdTables& kernels) {
           auto here = w;
           auto there = std::vector<T>(w.size());
           thin_sgd_update(pool, options, here.data(), a.data(), b.data(), here.data(), kernels);

@@ -202,7 +202,8 @@ TEMPLATE_TEST_CASE("the first implementation of pooling that supports a descript
     CHECK(chosen({whole, kind}) == "mean_global");
     CHECK(chosen({whole, kind, true}) == "mean_global");
   }
-  CHECK_THROWS_AS(PoolPrimitive<TestType>({.shape = overlapping}, "max_squares", kernels()), Error);
+  CHECK_THROWS_AS(PoolPrimitive<TestType>({.shape = overlapping}, "max_squares", simd_tables()),
+                  Error);
 }
 
 TEMPLATE_TEST_CASE("implementations of pooling that support a descriptor agree", "", float,
@@ -216,7 +217,8 @@ TEMPLATE_TEST_CASE("implementations of pooling that support a descriptor agree",
     ThreadPool pool(2);
     const auto run = [&](PoolKind kind, std::string_view name) {
       std::vector<T> y(n);
-      PoolPrimitive<T>({s, kind}, name, kernels()).run(pool, {.x = x.data(), .result = y.data()});
+      PoolPrimitive<T>({s, kind}, name, simd_tables())
+          .run(pool, {.x = x.data(), .result = y.data()});
       return y;
     };
     CHECK(same_bits(run(PoolKind::max, "max_lines"), run(PoolKind::max, "max_rows")));

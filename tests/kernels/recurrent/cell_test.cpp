@@ -174,7 +174,7 @@ struct StepResult {
 // The samples from `first` on, with packed weights `packed`.
 template <class T>
 void run_step(const StepCase<T>& s, const std::vector<T>& packed, Index first, Index samples,
-              StepResult<T>& to, const Kernels& kernels) {
+              StepResult<T>& to, const SimdTables& kernels) {
   const Index z_stride = 4 * s.n + 2;
   const auto from = [](auto& v, Index i) { return v.data() + i; };
   cell_kernels<T>(kernels).lstm_step({.samples = samples,

@@ -51,7 +51,7 @@ constexpr std::int64_t lengths[] = {1, 7, 16, 17, 32, 49, 64, 65, 80, 97, 128, 1
 }  // namespace
 
 TEST_CASE("weights of attention are the softmax of scaled scores and a mask") {
-  const Kernels* kernels = each_lower_kernels();
+  const SimdTables* kernels = each_lower_kernels();
   if (kernels == nullptr) return;
   Numbers numbers(3);
   for (const std::int64_t n : lengths) {
@@ -81,7 +81,7 @@ TEST_CASE("weights of attention are the softmax of scaled scores and a mask") {
 }
 
 TEST_CASE("weights that are nothing beside the largest are 0, and those of no key NaN") {
-  const Kernels* kernels = each_lower_kernels();
+  const SimdTables* kernels = each_lower_kernels();
   if (kernels == nullptr) return;
   for (const std::int64_t n : lengths) {
     if (n < 3) continue;
@@ -107,7 +107,7 @@ TEST_CASE("weights that are nothing beside the largest are 0, and those of no ke
 }
 
 TEST_CASE("derivatives of scores follow the definition of the softmax") {
-  const Kernels* kernels = each_lower_kernels();
+  const SimdTables* kernels = each_lower_kernels();
   if (kernels == nullptr) return;
   Numbers numbers(4);
   for (const std::int64_t n : lengths) {
@@ -134,7 +134,7 @@ TEST_CASE("derivatives of scores follow the definition of the softmax") {
 }
 
 TEST_CASE("rows of attention that are computed together have the bits of single ones") {
-  const Kernels* kernels = each_lower_kernels();
+  const SimdTables* kernels = each_lower_kernels();
   if (kernels == nullptr) return;
   Numbers numbers(5);
   for (const std::int64_t n : lengths) {

@@ -17,7 +17,7 @@ struct Found {
   std::size_t left = 0;   // pairs that were
 };
 
-Found compare(const Kernels& kernels, const NormalRun& run) {
+Found compare(const SimdTables& kernels, const NormalRun& run) {
   const auto pairs = static_cast<std::size_t>(run.pairs);
   std::vector<float> to(2 * pairs + 1, 99);
   std::vector<std::int32_t> doubtful(pairs);
@@ -43,7 +43,7 @@ Found compare(const Kernels& kernels, const NormalRun& run) {
 TEST_CASE(
     "normal numbers of vectors have the bits of their definition, for every instruction set") {
   constexpr std::int64_t pairs = 1 << 19;
-  for (const Kernels* kernels : math::test::all_kernels()) {
+  for (const SimdTables* kernels : math::test::all_kernels()) {
     INFO(isa_name(*kernels));
     const RandomKey key{0x123456789abcdef0U, (std::uint64_t{7} << 32) + 9, 0xfffffffcU};
     const Found found = compare(*kernels, {key, (std::uint64_t{1} << 32) - 1000, pairs, 0, 1.1});
@@ -55,7 +55,7 @@ TEST_CASE(
 
 TEST_CASE("means and scales of any size leave the bits of normal numbers as they are") {
   constexpr std::int64_t pairs = 1 << 14;
-  for (const Kernels* kernels : math::test::all_kernels()) {
+  for (const SimdTables* kernels : math::test::all_kernels()) {
     for (const double shift : {0.0, 1.0, -3e5, 1e-30, 3e38}) {
       for (const double scale : {0.0, -1.0, 1e-45, 1e-38, 4e37, 1e-5}) {
         INFO(isa_name(*kernels) << ", mean " << shift << ", scale " << scale);
@@ -68,7 +68,7 @@ TEST_CASE("means and scales of any size leave the bits of normal numbers as they
 }
 
 TEST_CASE("an infinite scale leaves all normal numbers to the caller, NaN makes them NaN") {
-  for (const Kernels* kernels : math::test::all_kernels()) {
+  for (const SimdTables* kernels : math::test::all_kernels()) {
     std::vector<float> to(128);
     std::vector<std::int32_t> doubtful(64);
     NormalRun run{{1, 2, 3}, 0, 64, 0, HUGE_VAL};

@@ -29,7 +29,7 @@ TEST_CASE("every 16-bit float becomes the same float32 on every instruction set"
   std::vector<std::uint16_t> bits(65536 + 7);  // no whole number of vectors
   for (std::size_t i = 0; i < bits.size(); ++i) bits[i] = static_cast<std::uint16_t>(i);
   std::vector<float> got(bits.size());
-  for (const Kernels* kernels : math::test::all_kernels()) {
+  for (const SimdTables* kernels : math::test::all_kernels()) {
     CAPTURE(kernels->name);
     const auto check = [&](auto convert, auto make) {
       convert(got.data(), bits.data(), static_cast<std::int64_t>(bits.size()));
@@ -45,7 +45,7 @@ TEST_CASE("every 16-bit float becomes the same float32 on every instruction set"
 TEST_CASE("float32 is rounded to 16 bits in the same way on every instruction set") {
   const auto floats = near_steps(1U << 13);
   std::vector<std::uint16_t> got(floats.size());
-  for (const Kernels* kernels : math::test::all_kernels()) {
+  for (const SimdTables* kernels : math::test::all_kernels()) {
     CAPTURE(kernels->name);
     const auto check = [&](auto convert, auto want) {
       convert(got.data(), floats.data(), static_cast<std::int64_t>(floats.size()));
@@ -63,7 +63,7 @@ TEST_CASE("rows of bfloat16 are added as the numbers that they hold") {
   for (std::size_t i = 0; i < bits.size(); ++i) {
     bits[i] = to_bfloat16(static_cast<float>(i) - 100).bits;
   }
-  for (const Kernels* kernels : math::test::all_kernels()) {
+  for (const SimdTables* kernels : math::test::all_kernels()) {
     CAPTURE(kernels->name);
     std::vector<float> sums(cols, 0.5F);
     kernels->convert->add_bfloat16_rows(sums.data(), bits.data(), rows, cols, ld);

@@ -29,7 +29,7 @@ TEST_CASE("normal numbers are those of the words of Philox, for every instructio
        {std::uint64_t{3}, (std::uint64_t{1} << 28) - 5, (std::uint64_t{1} << 59) + 11}) {
     const RandomKey key{0x123456789abcdef0U, (std::uint64_t{7} << 32) + 9, 0xfffffffcU};
     std::vector<float> expected;
-    for (const Kernels* kernels : math::test::all_kernels()) {
+    for (const SimdTables* kernels : math::test::all_kernels()) {
       INFO(isa_name(*kernels) << ", " << first);
       std::vector<float> found(64 * groups + 1, 99);
       exact_kernels(*kernels).normals(found.data(), key, first, groups);
@@ -76,7 +76,7 @@ TEST_CASE("transforms of several lines at once have the bits of those of one lin
             to[2 * j + 1] = static_cast<float>(line[static_cast<std::size_t>(j)].imag());
           }
         }
-        for (const Kernels* kernels : math::test::all_kernels()) {
+        for (const SimdTables* kernels : math::test::all_kernels()) {
           INFO(isa_name(*kernels) << ", n " << n << ", lines " << count << ", bins " << bins);
           std::vector<float> found(expected.size(), 99);
           std::vector<double> scratch(static_cast<std::size_t>(fourier_scratch(n / 2)) + 1, 99);

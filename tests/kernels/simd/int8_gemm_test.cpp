@@ -21,7 +21,7 @@ std::vector<std::uint8_t> bytes(Index n, std::uint64_t seed) {
 
 std::vector<const Int8GemmKernels*> every_implementation() {
   std::vector<const Int8GemmKernels*> all;
-  for (const Kernels* kernels : test::all_kernels()) {
+  for (const SimdTables* kernels : test::all_kernels()) {
     const Int8GemmList list = int8_gemm_implementations(*kernels);
     all.push_back(list.first);
     if (list.second != nullptr) all.push_back(list.second);

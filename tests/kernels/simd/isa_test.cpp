@@ -8,9 +8,9 @@
 using namespace ondine::math;
 
 TEST_CASE("vectors and blocks are those of the instruction set") {
-  for (const Kernels* kernels : test::all_kernels()) {
+  for (const SimdTables* kernels : test::all_kernels()) {
     INFO(isa_name(*kernels));
-    const Kernels& k = *kernels;
+    const SimdTables& k = *kernels;
     std::int64_t bytes = 16;
     if (std::strcmp(isa_name(k), "avx2") == 0) bytes = 32;
     if (k.isa == Isa::avx512 || k.isa == Isa::amx) bytes = 64;
@@ -18,8 +18,8 @@ TEST_CASE("vectors and blocks are those of the instruction set") {
     CHECK(k.f64.gemm->nr == 2 * bytes / 8);
   }
 #if defined(__aarch64__)
-  CHECK(std::strcmp(isa_name(kernels()), "neon") == 0);
+  CHECK(std::strcmp(isa_name(simd_tables()), "neon") == 0);
 #else
-  CHECK(std::strcmp(isa_name(*kernels_for(Isa::baseline)), "baseline") == 0);
+  CHECK(std::strcmp(isa_name(*simd_tables_for(Isa::baseline)), "baseline") == 0);
 #endif
 }

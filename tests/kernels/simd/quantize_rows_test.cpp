@@ -41,7 +41,7 @@ TEST_CASE("rows are quantized to even, saturated, for every instruction set") {
   }
   scales[0] = zeros[0] = 0.5F;
   zeros[0] = 13;
-  for (const Kernels* kernels : test::all_kernels()) {
+  for (const SimdTables* kernels : test::all_kernels()) {
     for (const bool each : {false, true}) {
       for (const std::int64_t n : {std::int64_t{1}, std::int64_t{17}, longest}) {
         INFO(isa_name(*kernels) << (each ? ", a scale for each" : "") << ", " << n);
@@ -76,7 +76,7 @@ TEST_CASE("rows are dequantized with one rounding, for every instruction set") {
     scales.push_back(static_cast<float>(numbers.next()));
     zeros.push_back(std::nearbyint(static_cast<float>(numbers.next()) * 32767));
   }
-  for (const Kernels* kernels : test::all_kernels()) {
+  for (const SimdTables* kernels : test::all_kernels()) {
     for (const bool each : {false, true}) {
       INFO(isa_name(*kernels) << each);
       const QuantizeParameters p{scales.data(), zeros.data(), each};
@@ -108,7 +108,7 @@ TEST_CASE("sums are requantized in float, with the same bits for every instructi
   for (auto& c : columns) c = static_cast<std::int32_t>(numbers.next() * 100);
   for (auto& s : scales) s = static_cast<float>(numbers.next());
   scales[0] = 0.5;  // ties
-  for (const Kernels* kernels : test::all_kernels()) {
+  for (const SimdTables* kernels : test::all_kernels()) {
     for (const bool with_columns : {false, true}) {
       for (const bool each : {false, true}) {
         INFO(isa_name(*kernels) << with_columns << each);
@@ -140,7 +140,7 @@ TEST_CASE(
   std::vector<std::uint8_t> table(256);
   for (auto& each : table) each = static_cast<std::uint8_t>(static_cast<int>(numbers.next() * 999));
   QuantizedPair pair{0.0423F, 141, 0.0625F, 100, 0x80, 0, 0.0371F, -120, 100, -8, false};
-  for (const Kernels* kernels : test::all_kernels()) {
+  for (const SimdTables* kernels : test::all_kernels()) {
     for (const std::int64_t n : {1, 15, 16, 17, 63, 64, 65, 127, 200}) {
       INFO(isa_name(*kernels) << ", " << n);
       for (const bool is_signed : {false, true}) {
@@ -189,7 +189,7 @@ TEST_CASE("elements of 4 bits are unpacked, signed or not, for every instruction
   for (std::int64_t i = 0; i < longest; ++i) {
     x.push_back(static_cast<std::uint8_t>((numbers.next() + 1) * 127.99));
   }
-  for (const Kernels* kernels : test::all_kernels()) {
+  for (const SimdTables* kernels : test::all_kernels()) {
     for (const bool is_signed : {false, true}) {
       for (const std::int64_t n : {std::int64_t{0}, std::int64_t{1}, std::int64_t{16}, longest}) {
         INFO(isa_name(*kernels) << is_signed << ", " << n);
@@ -213,7 +213,7 @@ TEST_CASE("levels are looked up and scaled with one rounding, for every instruct
   const std::vector<float> scales = numbers.row<float>(longest);
   std::vector<std::uint8_t> x;
   for (std::int64_t i = 0; i < longest; ++i) x.push_back(static_cast<std::uint8_t>(i * 7 % 16));
-  for (const Kernels* kernels : test::all_kernels()) {
+  for (const SimdTables* kernels : test::all_kernels()) {
     for (const bool each : {false, true}) {
       for (const std::int64_t n : {std::int64_t{0}, std::int64_t{5}, longest}) {
         INFO(isa_name(*kernels) << each << ", " << n);

@@ -108,7 +108,7 @@ void check(const Matrix& matrix, const Sizes& sizes) {
   test::Numbers numbers(3);
   const auto a = numbers.row<float>(sizes.m * sizes.k);
   const auto bias = numbers.row<float>(sizes.n);
-  for (const Kernels* kernels : test::vector_kernels()) {
+  for (const SimdTables* kernels : test::vector_kernels()) {
     INFO(isa_name(*kernels) << ", " << sizes.m << " x " << sizes.n << " x " << sizes.k);
     const StoredProductKernels& rows = *kernels->quantize->stored_product;
     std::vector<float> c(static_cast<std::size_t>(sizes.m * sizes.n), 99), parts = c;
@@ -158,7 +158,7 @@ TEST_CASE("4 bits mean the numbers of uint4 less a whole one, and any where thes
   const Matrix matrix(StoredAs::nibbles, by_columns, false, sizes, levels);
   const auto a = numbers.row<float>(sizes.m * sizes.k);
   const std::vector<float> bias(static_cast<std::size_t>(sizes.n));
-  for (const Kernels* kernels : test::vector_kernels()) {
+  for (const SimdTables* kernels : test::vector_kernels()) {
     const StoredProductKernels& rows = *kernels->quantize->stored_product;
     CHECK(rows.any_levels == (kernels->isa != Isa::baseline));
     if (!rows.any_levels) continue;

@@ -119,7 +119,7 @@ TEST_CASE("chains of three convolutions are one operator where products round th
   LoadOptions apart = narrow;
   apart.no_fusion = {Fusion::fuse_pointwise};
   const std::size_t wanted =
-      fusions_run() && &math::kernels(Precision::bfloat16) != &math::kernels() ? 1 : 0;
+      fusions_run() && &math::simd_tables(Precision::bfloat16) != &math::simd_tables() ? 1 : 0;
   for (const Form& form :
        {Form{.activation = "Clip", .projects = true}, Form{.size = 14, .projects = true},
         Form{.activation = "", .stride = 2, .projects = true},

@@ -147,7 +147,7 @@ void draw_noise(const RowKey& key, std::uint64_t group,
   if (normals.empty()) return;
   // The first blocks of a row are those of draw_sound().
   const std::uint64_t first = key.row * (sound_blocks / noise_blocks) + 1 + group;
-  math::exact_kernels(math::kernels())
+  math::exact_kernels(math::simd_tables())
       .normals(normals[0].data(), {key.seed, key.epoch, sound_stream}, first,
                static_cast<std::int64_t>(normals.size()));
 }

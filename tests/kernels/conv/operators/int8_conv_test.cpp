@@ -51,7 +51,7 @@ Int8Case make_case(const ConvShape& s, DType x, DType w, bool shifted_weights) {
   return c;
 }
 
-void check_case(Int8Case c, const Kernels& kernels, const Int8GemmKernels& gemm, int threads) {
+void check_case(Int8Case c, const SimdTables& kernels, const Int8GemmKernels& gemm, int threads) {
   INFO(gemm.isa << " " << gemm.name << ", " << threads << " threads");
   // As the primitive sees them: x unsigned, w signed.
   std::vector<std::int32_t> zw;
@@ -116,7 +116,7 @@ void check_shape(const ConvShape& s) {
                                       {DType::uint8, DType::uint8, true},
                                       {DType::int8, DType::uint8, true}}) {
     const Int8Case c = make_case(s, x, w, shifted);
-    for (const Kernels* kernels : all_kernels()) {
+    for (const SimdTables* kernels : all_kernels()) {
       const Int8GemmList list = int8_gemm_implementations(*kernels);
       check_case(c, *kernels, *list.first, 1);
       check_case(c, *kernels, *list.first, 3);

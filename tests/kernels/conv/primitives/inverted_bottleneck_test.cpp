@@ -41,7 +41,7 @@ struct Case {
   }
 
   // The depthwise results, which the primitive does not store.
-  std::vector<T> inner(ThreadPool& pool, const Kernels& kernels) const {
+  std::vector<T> inner(ThreadPool& pool, const SimdTables& kernels) const {
     std::vector<T> y(static_cast<std::size_t>(results() * desc.inner.shape.groups));
     if (desc.inner.in_channels == 0) {
       const auto conv =
@@ -61,7 +61,7 @@ struct Case {
     return y;
   }
 
-  std::vector<T> run(ThreadPool& pool, const Kernels& kernels) const {
+  std::vector<T> run(ThreadPool& pool, const SimdTables& kernels) const {
     const InvertedBottleneck<T> primitive(desc, pool.threads(), kernels);
     const Scratch scratch(primitive.workspace());
     std::vector<T> y(static_cast<std::size_t>(results() * desc.out_channels), T(5));
@@ -151,7 +151,7 @@ TEMPLATE_TEST_CASE("inverted bottlenecks are their convolutions one after the ot
       one.desc.activation = s.batch > 1 ? Activation::relu : Activation::none;
       const Case<double> exact = in_double(one);
       const std::vector<double> wanted = exact.wanted(exact.inner(pool, *all_kernels()[0]));
-      check<T>(wanted, 8 * tolerance<T>, [&](ThreadPool& threads, const Kernels& kernels) {
+      check<T>(wanted, 8 * tolerance<T>, [&](ThreadPool& threads, const SimdTables& kernels) {
         return one.run(threads, kernels);
       });
     }
@@ -160,11 +160,11 @@ TEMPLATE_TEST_CASE("inverted bottlenecks are their convolutions one after the ot
 
 TEST_CASE("inverted bottlenecks that round factors have the bits of their convolutions") {
   ThreadPool pool(3);
-  const Kernels* const given = each_lower_kernels();
+  const SimdTables* const given = each_lower_kernels();
   const Index in = GENERATE(Index{24}, Index{0});
-  if (given == nullptr || kernels_for(Isa::avx512) == nullptr) return;
-  const Kernels set = as_rounding(*given);
-  const Kernels* const kernels = &set;
+  if (given == nullptr || simd_tables_for(Isa::avx512) == nullptr) return;
+  const SimdTables set = as_rounding(*given);
+  const SimdTables* const kernels = &set;
   for (const ConvShape& s :
        {planes(2, 48, 30, 62), planes(9, 40, 7, 7), planes(3, 64, 14, 14),
         planes(1, 100, 60, 112, 3, 2), planes(2, 33, 20, 20), planes(1, 20, 90, 120)}) {

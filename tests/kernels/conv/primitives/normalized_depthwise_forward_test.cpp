@@ -62,7 +62,7 @@ struct Case {
     for (const auto* v : {&of_x, &of_y}) wanted.insert(wanted.end(), v->begin(), v->end());
   }
 
-  std::vector<T> run(ThreadPool& pool, const Kernels& kernels) const {
+  std::vector<T> run(ThreadPool& pool, const SimdTables& kernels) const {
     NormalizedDepthwiseConvDesc desc;
     desc.shape = s;
     desc.norm.epsilon = epsilon;
@@ -122,7 +122,7 @@ TEMPLATE_TEST_CASE("depthwise convolutions of normalized planes follow the defin
       CAPTURE(s.in[1], s.in[2], s.kernel[1], s.stride[1], static_cast<int>(activation));
       const Case<T> one(s, activation);
       check<T>(one.wanted, sizeof(T) == 4 ? 1e-5 : 1e-13,
-               [&](ThreadPool& pool, const Kernels& kernels) { return one.run(pool, kernels); });
+               [&](ThreadPool& pool, const SimdTables& kernels) { return one.run(pool, kernels); });
     }
   }
 }

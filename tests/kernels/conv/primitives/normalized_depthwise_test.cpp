@@ -89,7 +89,7 @@ struct Case {
   }
 
   // dx, dscale, dbias and dw one after the other, by the implementation of a name.
-  std::vector<T> run(ThreadPool& pool, const Kernels& kernels, std::string_view name) const {
+  std::vector<T> run(ThreadPool& pool, const SimdTables& kernels, std::string_view name) const {
     const NormalizedDepthwiseGrad<T> primitive({.shape = s,
                                                 .epsilon = epsilon,
                                                 .floor = floor_of_z,
@@ -162,10 +162,10 @@ TEMPLATE_TEST_CASE("gradients of depthwise convolutions of normalized planes fol
       CAPTURE(s.in[1], s.in[2], s.stride[1], s.out[2], at_floor);
       const Case<T> one(s, at_floor);
       for (const std::string_view name : {"rows_3x3", "planes"}) {
-        if (name == "rows_3x3" && !supports_rows_3x3({.shape = s}, kernels())) continue;
+        if (name == "rows_3x3" && !supports_rows_3x3({.shape = s}, simd_tables())) continue;
         CAPTURE(name);
         check<T>(one.wanted(), sizeof(T) == 4 ? 1e-5 : 1e-13,
-                 [&](ThreadPool& pool, const Kernels& set) { return one.run(pool, set, name); });
+                 [&](ThreadPool& pool, const SimdTables& set) { return one.run(pool, set, name); });
       }
     }
   }
@@ -186,8 +186,9 @@ TEMPLATE_TEST_CASE("gradients of other windows and activations follow the defini
          {Activation::bounds, Activation::hard_swish, Activation::swish}) {
       CAPTURE(s.in[1], s.in[2], s.kernel[1], s.stride[1], static_cast<int>(activation));
       const Case<T> one(s, false, activation);
-      check<T>(one.wanted(), sizeof(T) == 4 ? 1e-5 : 1e-13,
-               [&](ThreadPool& pool, const Kernels& set) { return one.run(pool, set, "planes"); });
+      check<T>(
+          one.wanted(), sizeof(T) == 4 ? 1e-5 : 1e-13,
+          [&](ThreadPool& pool, const SimdTables& set) { return one.run(pool, set, "planes"); });
     }
   }
 }

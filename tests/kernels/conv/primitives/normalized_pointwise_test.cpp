@@ -195,7 +195,8 @@ TEMPLATE_TEST_CASE("pointwise convolutions of normalized planes have the same bi
       });
     }
     math::test::check<T>(
-        wanted, sizeof(T) == 4 ? 2e-5 : 1e-13, [&](ThreadPool& pool, const math::Kernels& kernels) {
+        wanted, sizeof(T) == 4 ? 2e-5 : 1e-13,
+        [&](ThreadPool& pool, const math::SimdTables& kernels) {
           const math::NormalizedPointwiseConv<T> forward(desc, pool.threads(), kernels);
           const math::NormalizedPointwiseWeights<T> weights(desc, pool.threads(), kernels);
           const math::test::Scratch scratch(forward.workspace()), more(weights.workspace());

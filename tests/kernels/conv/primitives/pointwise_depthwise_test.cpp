@@ -79,7 +79,7 @@ struct Case {
     return s;
   }
 
-  std::vector<T> run(ThreadPool& pool, const Kernels& kernels) const {
+  std::vector<T> run(ThreadPool& pool, const SimdTables& kernels) const {
     const PointwiseDepthwise<T> primitive(desc, pool.threads(), kernels);
     const Scratch scratch(primitive.workspace());
     std::vector<T> y(wanted.size(), T(5));
@@ -124,8 +124,9 @@ TEMPLATE_TEST_CASE("depthwise convolutions of pointwise results follow the defin
     const Case<T> biased(s, 9, Activation::relu, Activation::relu6, true);
     CAPTURE(s.in[1], s.in[2], s.kernel[1], s.stride[1]);
     for (const Case<T>* one : {&plain, &biased}) {
-      check<T>(one->wanted, 4 * tolerance<T>,
-               [&](ThreadPool& pool, const Kernels& kernels) { return one->run(pool, kernels); });
+      check<T>(one->wanted, 4 * tolerance<T>, [&](ThreadPool& pool, const SimdTables& kernels) {
+        return one->run(pool, kernels);
+      });
     }
   }
 }
@@ -137,7 +138,7 @@ TEMPLATE_TEST_CASE("pointwise results are activated before they are convolved", 
     CAPTURE(static_cast<int>(inner));
     const Case<T> one(planes(2, 24, 30, 130, 3, 1, 1, 1, 1), 20, inner, Activation::relu, true);
     check<T>(one.wanted, 4 * tolerance<T>,
-             [&](ThreadPool& pool, const Kernels& kernels) { return one.run(pool, kernels); });
+             [&](ThreadPool& pool, const SimdTables& kernels) { return one.run(pool, kernels); });
   }
 }
 
@@ -157,7 +158,7 @@ TEST_CASE("bands of rows have the bits of the plane as a whole") {
     std::copy_n(cut.x.begin() + c * plane(large), plane(small), whole.x.begin() + c * plane(small));
   }
   ThreadPool pool(1);
-  for (const Kernels* const kernels : all_kernels()) {
+  for (const SimdTables* const kernels : all_kernels()) {
     const std::vector<float> y = cut.run(pool, *kernels), top = whole.run(pool, *kernels);
     for (Index c = 0; c < 2; ++c) {
       const auto begin = top.begin() + c * volume(small.out);
@@ -181,7 +182,7 @@ TEST_CASE("nothing is computed of no images, and other shapes are rejected") {
 }
 
 TEST_CASE("where products round to bfloat16, nothing but their factors is rounded") {
-  const Kernels* const kernels = kernels_for(Isa::avx512, ProductMode::bf16);
+  const SimdTables* const kernels = simd_tables_for(Isa::avx512, ProductMode::bf16);
   if (kernels == nullptr) return;
   const Case<float> one(planes(1, 24, 30, 60, 3, 1, 1, 1, 1), 32, Activation::relu,
                         Activation::none, true, true);

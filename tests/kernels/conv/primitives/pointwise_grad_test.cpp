@@ -102,7 +102,7 @@ TEMPLATE_TEST_CASE("both derivatives of pointwise convolutions have the same bit
       }
     }
     math::test::check<T>(wanted, sizeof(T) == 4 ? 2e-5 : 1e-13,
-                         [&](ThreadPool& pool, const math::Kernels& kernels) {
+                         [&](ThreadPool& pool, const math::SimdTables& kernels) {
                            const math::PointwiseGrad<T> primitive({batch, in, out, positions},
                                                                   pool.threads(), kernels);
                            const math::test::Scratch scratch(primitive.workspace());

@@ -196,7 +196,9 @@ std::vector<std::byte> read_by_products() {
   return b.bytes();
 }
 
-bool has_rounding_products() { return math::rounds_products(math::kernels(Precision::bfloat16)); }
+bool has_rounding_products() {
+  return math::rounds_products(math::simd_tables(Precision::bfloat16));
+}
 
 }  // namespace
 

@@ -55,7 +55,7 @@ Result run(const std::vector<std::byte>& model, int threads, std::int64_t count 
   return result;
 }
 
-bool rounds_products() { return math::rounds_products(math::kernels(Precision::bfloat16)); }
+bool rounds_products() { return math::rounds_products(math::simd_tables(Precision::bfloat16)); }
 
 const std::string rounded = "tensor(bfloat16)[128, 256]", full = "tensor(float)[128, 256]";
 

@@ -1,4 +1,4 @@
-#include "trainer/plan/place/kernel_table.h"
+#include "trainer/plan/place/shared_kernels.h"
 
 #include <algorithm>
 #include <functional>
@@ -51,9 +51,9 @@ bool binds_alike(const Node& a, const Node& b, const Graph& graph) {
 
 }  // namespace
 
-std::optional<std::uint32_t> KernelTable::kernel_of(const std::shared_ptr<const Node>& node,
-                                                    const Graph& graph,
-                                                    const BindOptions& options) {
+std::optional<std::uint32_t> SharedKernels::kernel_of(const std::shared_ptr<const Node>& node,
+                                                      const Graph& graph,
+                                                      const BindOptions& options) {
   const std::size_t hash = hash_of(*node, graph);
   const auto [first, last] = by_hash_.equal_range(hash);
   const auto known = std::find_if(first, last, [&](const auto& entry) {

@@ -14,7 +14,7 @@ namespace ondine::trainer {
 
 // Binds nodes, but only one of those that binding cannot tell apart: they have the same operator,
 // attributes, types and constants. Deep networks repeat their layers.
-class KernelTable {
+class SharedKernels {
  public:
   // The index in kernels() of the kernel of a node whose shapes are all known. nullopt as for
   // bind_static, whose errors it throws. All calls are for one graph, or for graphs that were made
