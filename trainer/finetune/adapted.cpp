@@ -5,7 +5,7 @@
 #include <ondine/data_record.h>
 
 #include "core/message.h"
-#include "graph/training/prepare/losses/kinds.h"
+#include "graph/training/prepare/losses/table.h"
 #include "trainer/data/column.h"
 #include "trainer/finetune/choices.h"
 #include "trainer/finetune/input_scaling.h"
@@ -28,7 +28,7 @@ class Adapter {
     if (opened.table) prepare_.table = opened.table;
     prepare_.row_weights = !opened.training.weights().empty();
     weigh_classes();
-    const bool takes_index = prepare_.loss == Loss::softmax_cross_entropy;
+    const bool takes_index = loss().has(graph::LossSetting::ignore_index);
     if (!takes_index && !options.prepare.ignore_index) prepare_.ignore_index.reset();
     if (opened.is_fresh && prepare_.init == WeightInit::automatic) prepare_.init = WeightInit::keep;
     if (opened.is_fresh && target_->kind == TargetKind::numbers && !opened.network.empty()) {
@@ -48,6 +48,8 @@ class Adapter {
   }
 
  private:
+  const graph::LossTraits& loss() const { return graph::traits_of(prepare_.loss); }
+
   void weigh_classes() {
     const bool balances = options_->balances_classes;
     if (!balances && prepare_.class_weights.empty()) return;
@@ -55,9 +57,9 @@ class Adapter {
       fail(ErrorCode::mismatch, "balanced class weights (FinetuneOptions::balances_classes) and ",
            "given ones exclude each other");
     }
-    if (prepare_.loss != Loss::softmax_cross_entropy && prepare_.loss != Loss::focal) {
+    if (!loss().has(graph::LossSetting::class_weights)) {
       fail(ErrorCode::mismatch, "class weights (--class-weights) have no effect on the loss ",
-           graph::name_of(prepare_.loss), "; softmax-cross-entropy and focal have them");
+           loss().facts.name, "; softmax-cross-entropy and focal have them");
     }
     if (balances) prepare_.class_weights = opened_->training.balanced_class_weights();
   }
@@ -203,9 +205,7 @@ class Adapter {
     if (has_sizes ? !data::fit_dims(wanted, target_->row) : wanted.size() != target_->row.size()) {
       return false;
     }
-    const bool has_classes = prepare_.loss == Loss::softmax_cross_entropy ||
-                             prepare_.loss == Loss::nll || prepare_.loss == Loss::focal;
-    if (!has_classes) return true;
+    if (loss().facts.labels != LossLabels::classes) return true;
     const auto count = class_count();
     if (opened_->facts.kind == RowKind::running_text) return !count || *count >= target_->outputs;
     return count == target_->outputs && has_same_names();
@@ -276,7 +276,7 @@ class Adapter {
     if (prepare_.row_weights) {
       text += "; weights of rows in column " + quoted(opened_->training.weights());
     }
-    if (!options_->loss) text += "; loss " + graph::name_of(prepare_.loss);
+    if (!options_->loss) text += "; loss " + std::string(loss().facts.name);
     if (!options_->loss || !options_->targets) adapted_.loss = std::move(text);
   }
 

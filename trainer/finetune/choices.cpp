@@ -6,7 +6,6 @@
 #include <variant>
 
 #include "core/message.h"
-#include "graph/training/prepare/losses/kinds.h"
 #include "trainer/fit/score/prediction.h"
 
 namespace ondine::tune {
@@ -106,9 +105,9 @@ void check_options(const FinetuneOptions& options) {
          "finetune evaluates rows of one text, so that it does not pack several into one (--pack); "
          "prepare the model with --packing and train it");
   }
-  if (options.loss && fit::has_no_score(graph::name_of(*options.loss))) {
+  if (options.loss && fit::has_no_score(std::string(loss_name(*options.loss)))) {
     fail(ErrorCode::mismatch, "finetune cannot evaluate a network with the loss ",
-         graph::name_of(*options.loss), "; train it with prepare and Trainer");
+         loss_name(*options.loss), "; train it with prepare and Trainer");
   }
   if (options.patience == 0U && options.trainer.early_stopping) {
     fail(ErrorCode::mismatch,

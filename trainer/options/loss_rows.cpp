@@ -2,22 +2,27 @@
 #include <ondine/error.h>
 #include <ondine/losses.h>
 
+#include "graph/training/prepare/losses/table.h"
 #include "trainer/options/parse.h"
 #include "trainer/options/prepare_parts.h"
 
 namespace ondine::options {
 namespace {
 
+using graph::LossSetting;
+using graph::LossTraits;
+using graph::names_of_losses;
+
 // Soft labels are an option of softmax cross entropy, not a choice.
 std::vector<std::pair<std::string, Loss>> choices() {
   std::vector<std::pair<std::string, Loss>> result;
-  for (const LossFacts& one : loss_facts()) {
-    if (one.name == loss_name(one.loss)) result.emplace_back(one.name, one.loss);
+  for (const std::string& name : names_of_losses([](const LossTraits&) { return true; })) {
+    result.emplace_back(name, find_loss(name)->loss);
   }
   return result;
 }
 
-constexpr const char* cross_entropy = "softmax-cross-entropy";
+bool has_class_axis(const LossTraits& loss) { return loss.has_class_axis(); }
 
 void set_class_weights(PrepareTarget& to, const Given& given) {
   if (given.text() == "balanced") {
@@ -55,7 +60,7 @@ void add_choice(Rows<PrepareTarget>& rows) {
                     "Loss that the steps lower; nll and bce-probabilities are those of "
                     "probabilities",
                     [](PrepareTarget& to, Loss value) { to.options.loss = value; })
-      .synonym("cross-entropy", cross_entropy)
+      .synonym("cross-entropy", "softmax-cross-entropy")
       .synonym("bce-with-logits", "bce")
       .letter('l');
   rows.text("loss-model", "FILE",
@@ -84,56 +89,56 @@ void add_cross_entropy(Rows<PrepareTarget>& rows) {
             [](PrepareTarget& to, double value) {
               to.options.label_smoothing = static_cast<float>(value);
             })
-      .with("loss", {cross_entropy});
+      .with("loss", names_of_losses(LossSetting::label_smoothing));
   rows.integer("ignore-index", "LABEL", "Label that does not count",
                [](PrepareTarget& to, std::int64_t value) { to.options.ignore_index = value; })
-      .with("loss", {cross_entropy});
+      .with("loss", names_of_losses(LossSetting::ignore_index));
   rows.text("class-weights", "WEIGHTS",
             "Weight of each class, such as 1,0.5,2, or balanced: in inverse proportion to its "
             "rows",
             set_class_weights)
-      .with("loss", {cross_entropy, "focal"});
+      .with("loss", names_of_losses(LossSetting::class_weights));
   rows.flag("soft-labels", "Labels are probabilities of the classes",
             [](PrepareTarget& to, bool value) { to.options.soft_labels = value; })
-      .with("loss", {cross_entropy});
+      .with("loss", names_of_losses(LossSetting::soft_labels));
   rows.flag("no-accuracy", "Do not add an accuracy output",
             [](PrepareTarget& to, bool value) { to.options.accuracy = !value; })
-      .with("loss", {cross_entropy, "nll", "kl", "focal"});
+      .with("loss", names_of_losses(has_class_axis));
   rows.flag("accuracy", "Add an accuracy output, also where there are more than 1,000 classes",
             [](PrepareTarget& to, bool value) { to.options.accuracy = value; })
-      .with("loss", {cross_entropy, "nll", "kl", "focal"})
+      .with("loss", names_of_losses(has_class_axis))
       .excludes("no-accuracy");
   rows.integer("class-axis", "AXIS",
                "Axis of what the loss reads with an entry for each class, if the model does not "
                "say it",
                [](PrepareTarget& to, std::int64_t value) { to.options.class_axis = value; })
-      .with("loss", {cross_entropy, "nll", "kl", "focal"})
+      .with("loss", names_of_losses(has_class_axis))
       .rare();
 }
 
 void add_other_losses(Rows<PrepareTarget>& rows) {
   const auto real = [&](const char* name, const char* help, float PrepareOptions::*member,
-                        std::vector<std::string> owners, const char* present) {
+                        LossSetting setting, const char* present) {
     rows.real(name, "NUMBER", help,
               [member](PrepareTarget& to, double value) {
                 to.options.*member = static_cast<float>(value);
               })
-        .with("loss", std::move(owners))
+        .with("loss", names_of_losses(setting))
         .by_default(present);
   };
-  real("focal-gamma", "Exponent of the focal loss", &PrepareOptions::focal_gamma, {"focal"}, "2");
+  real("focal-gamma", "Exponent of the focal loss", &PrepareOptions::focal_gamma,
+       LossSetting::focal_gamma, "2");
   real("margin", "Margin of the triplet and contrastive losses", &PrepareOptions::margin,
-       {"triplet", "contrastive"}, "1");
+       LossSetting::margin, "1");
   real("huber-delta", "Error at which the Huber loss becomes linear", &PrepareOptions::huber_delta,
-       {"huber"}, "1");
+       LossSetting::huber_delta, "1");
   rows.flag("row-weights",
             "The loss takes a weight for each row, which the data give (weight-column)",
             [](PrepareTarget& to, bool value) { to.options.row_weights = value; })
-      .with("loss", {cross_entropy, "bce", "mse", "mae", "huber", "nll", "bce-probabilities", "kl",
-                     "hinge", "focal", "dice", "cosine", "ctc"});
+      .with("loss", names_of_losses([](const LossTraits& loss) { return !loss.compares_rows(); }));
   rows.integer("ctc-blank", "CLASS", "Class that stands for no label in ctc",
                [](PrepareTarget& to, std::int64_t value) { to.options.ctc_blank = value; })
-      .with("loss", {"ctc"})
+      .with("loss", names_of_losses(LossSetting::ctc_blank))
       .by_default("0");
 }
 

@@ -3,8 +3,7 @@
 #include <algorithm>
 
 #include "core/message.h"
-#include "graph/training/prepare/losses/label_loss.h"
-#include "graph/training/prepare/losses/losses.h"
+#include "graph/training/prepare/losses/table.h"
 #include "graph/training/prepare/parameters/paths.h"
 
 namespace ondine::graph {
@@ -16,9 +15,6 @@ void require_opset(const GraphWriter& writer, std::int64_t needed, std::string_v
 }
 
 namespace {
-
-// The first version with operators for losses of class labels.
-constexpr std::int64_t first_with_label_losses = 12;
 
 // A name that the output has twice is believed the first time: PyTorch's exporter may call other
 // axes by the batch's name.
@@ -55,6 +51,7 @@ bool writes_accuracy(const Prediction& prediction, const PrepareOptions& options
 
 std::string write_accuracy(GraphWriter& writer, const Prediction& prediction,
                            const std::string& label, const PrepareOptions& options) {
+  if (!writes_accuracy(prediction, options)) return {};
   const std::string best = writer.node("ArgMax", {prediction.value}, "loss.best",
                                        {{"axis", std::int64_t{1}}, {"keepdims", std::int64_t{0}}});
   const std::string hit = writer.node("Equal", {best, label}, "loss.hit");
@@ -73,91 +70,10 @@ void write_class_label(GraphWriter& writer, const Prediction& prediction,
 
 namespace {
 
-LossValues cross_entropy(GraphWriter& writer, const Prediction& prediction,
-                         const PrepareOptions& options) {
-  write_class_label(writer, prediction, options, "softmax cross entropy needs logits");
-  LossValues result{{}, {}, prediction.dtype};
-  if (writer.opset() >= first_with_label_losses) {
-    result.loss = writer.node("SoftmaxCrossEntropyLoss", {prediction.value, options.label}, "loss");
-  } else {
-    result.loss = write_label_loss(writer, write_log_softmax(writer, prediction), options.label,
-                                   prediction, prediction.dtype);
-  }
-  if (writes_accuracy(prediction, options)) {
-    result.accuracy = write_accuracy(writer, prediction, options.label, options);
-  }
-  return result;
-}
-
-LossValues negative_log_likelihood(GraphWriter& writer, const Prediction& prediction,
-                                   const PrepareOptions& options) {
-  write_class_label(writer, prediction, options, "negative log likelihood needs probabilities");
-  const DType dtype = prediction.dtype;
-  std::string log = prediction.value;
-  if (!prediction.is_log) log = clamped_log(writer, log, dtype);
-  LossValues result;
-  if (options.row_weights) {
-    const std::string each = writer.node("NegativeLogLikelihoodLoss", {log, options.label},
-                                         "loss.each", {{"reduction", std::string("none")}});
-    result.loss = mean(writer, options, each, dtype);
-  } else if (writer.opset() >= first_with_label_losses) {
-    result.loss = writer.node("NegativeLogLikelihoodLoss", {log, options.label}, "loss");
-  } else {
-    result.loss = write_label_loss(writer, classes_last(writer, log, prediction), options.label,
-                                   prediction, dtype);
-  }
-  result.dtype = dtype;
-  if (writes_accuracy(prediction, options)) {
-    result.accuracy = write_accuracy(writer, prediction, options.label, options);
-  }
-  return result;
-}
-
-bool is_weighted(const PrepareOptions& options) {
-  return options.label_smoothing != 0 || options.ignore_index || !options.class_weights.empty() ||
-         options.row_weights;
-}
-
-LossWriter& writer_of(const PrepareOptions& options) {
-  switch (options.loss) {
-    case Loss::softmax_cross_entropy:
-      if (options.soft_labels) return soft_cross_entropy;
-      return is_weighted(options) ? weighted_cross_entropy : cross_entropy;
-    case Loss::nll:
-      return negative_log_likelihood;
-    case Loss::bce_with_logits:
-      return bce_with_logits;
-    case Loss::bce_probabilities:
-      return probability_cross_entropy;
-    case Loss::mse:
-    case Loss::mae:
-    case Loss::huber:
-      break;
-    case Loss::kl:
-      return kl_divergence;
-    case Loss::hinge:
-      return hinge;
-    case Loss::focal:
-      return focal;
-    case Loss::dice:
-      return dice;
-    case Loss::cosine:
-      return cosine;
-    case Loss::triplet:
-      return triplet;
-    case Loss::contrastive:
-      return contrastive;
-    case Loss::ctc:
-      return ctc;
-  }
-  return regression;
-}
-
 // One for each row.
 void write_weights(GraphWriter& writer, const Prediction& prediction,
                    const PrepareOptions& options) {
-  const bool has_classes = options.loss == Loss::nll;
-  require_opset(writer, has_classes ? first_with_label_losses : 7, "a loss with weights of rows");
+  require_opset(writer, 7, weighted_rows);
   std::vector<DimDef> dims(1);
   const bool has_default = options.privacy.has_value();  // a 1 for all rows
   if (!has_default && prediction.dims && !prediction.dims->empty()) {
@@ -179,24 +95,6 @@ void move_weights_last(GraphWriter& writer, const PrepareOptions& options) {
   std::rotate(found, found + 1, inputs.end());
 }
 
-// Whether the loss is the mean over all elements of the label.
-bool is_mean_of_labels(Loss loss) {
-  switch (loss) {
-    case Loss::softmax_cross_entropy:
-    case Loss::nll:
-    case Loss::bce_with_logits:
-    case Loss::bce_probabilities:
-    case Loss::mse:
-    case Loss::mae:
-    case Loss::huber:
-    case Loss::hinge:
-    case Loss::focal:
-      return true;
-    default:
-      return false;
-  }
-}
-
 // Rows of batches may have different numbers of labels, as texts of different lengths.
 bool has_open_rows(const GraphWriter& writer, const std::string& label) {
   for (const ValueDef& input : writer.graph().inputs) {
@@ -210,7 +108,8 @@ bool has_open_rows(const GraphWriter& writer, const std::string& label) {
 }
 
 void count_labels(GraphWriter& writer, LossValues& values, const PrepareOptions& options) {
-  if (!is_mean_of_labels(options.loss) || !has_open_rows(writer, options.label)) return;
+  if (traits_of(options).mean_of != LossMean::labels || !has_open_rows(writer, options.label))
+    return;
   const bool counts_hits = !values.accuracy.empty() && values.accuracy_weight.empty();
   if (!values.loss_weight.empty() && !counts_hits) return;
   const std::string size = writer.node("Size", {options.label}, "loss.label_count");
@@ -235,7 +134,7 @@ void write_outputs(GraphWriter& writer, const LossValues& values) {
 LossValues write_loss(GraphWriter& writer, const Prediction& prediction,
                       const PrepareOptions& options) {
   if (options.row_weights) write_weights(writer, prediction, options);
-  LossValues result = writer_of(options)(writer, prediction, options);
+  LossValues result = traits_of(options).write(writer, prediction, options);
   count_labels(writer, result, options);
   if (options.row_weights) move_weights_last(writer, options);
   write_outputs(writer, result);

@@ -21,7 +21,7 @@
 #include "graph/training/prepare/head/head.h"
 #include "graph/training/prepare/head/linear_models.h"
 #include "graph/training/prepare/losses/chosen_loss.h"
-#include "graph/training/prepare/losses/losses.h"
+#include "graph/training/prepare/losses/table.h"
 #include "graph/training/prepare/notes.h"
 #include "graph/training/prepare/packing/packing.h"
 #include "graph/training/prepare/parameters/choose.h"

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include <ondine/build.h>
+#include <ondine/losses.h>
 
 #include "tests/support/random_tensor.h"
 #include "tests/trainer/losses/loss_run.h"
@@ -69,6 +70,11 @@ TEST_CASE("settings of another loss are refused") {
          "softmax-cross-entropy, the loss is kl");
   refuse({.loss = Loss::kl, .class_weights = {1, 1, 1}}, "softmax-cross-entropy or focal");
   refuse({.ignore_index = 1, .soft_labels = true}, "no index");
+}
+
+TEST_CASE("a number that is no loss is refused") {
+  refuse({.loss = static_cast<Loss>(99)}, "there is no loss with number 99");
+  CHECK(loss_name(static_cast<Loss>(99)).empty());
 }
 
 TEST_CASE("losses refuse predictions of a rank that they cannot read") {

@@ -69,7 +69,8 @@ TEST_CASE("an axis of the classes that cannot be is refused") {
   CHECK_NOTHROW(prepare(scores(5, "Softmax"), with_axis(2)));
   PrepareOptions numbers = with_axis(1);
   numbers.loss = Loss::mse;
-  CHECK_THROWS_WITH(prepare(scores(5), numbers), Contains("class axis 1 has no effect"));
+  CHECK_THROWS_WITH(prepare(scores(5), numbers),
+                    Contains("class axis 1 has no effect: the mean squared error has no classes"));
   PrepareOptions probabilities = with_axis(2);
   probabilities.loss = Loss::nll;
   CHECK(label_dims(prepare(scores(5, "Softmax"), probabilities)) ==

@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "graph/training/prepare/losses/label_loss.h"
-#include "graph/training/prepare/losses/losses.h"
+#include "graph/training/prepare/losses/table.h"
 
 namespace ondine::graph {
 
@@ -30,8 +30,8 @@ std::string clamped_log(GraphWriter& writer, const std::string& p, DType dtype) 
 }
 
 // - t log(p) - (1 - t) log(1 - p)
-LossValues probability_cross_entropy(GraphWriter& writer, const Prediction& prediction,
-                                     const PrepareOptions& options) {
+LossValues bce_probabilities(GraphWriter& writer, const Prediction& prediction,
+                             const PrepareOptions& options) {
   const auto [p, t, dtype] = write_compared(writer, prediction, options);
   const std::string one = writer.scalar("loss.one", 1, dtype);
   const std::string q = writer.node("Sub", {one, p}, "loss.complement");

@@ -3,8 +3,7 @@
 #include <algorithm>
 
 #include "core/message.h"
-#include "graph/training/prepare/losses/kinds.h"
-#include "graph/training/prepare/losses/losses.h"
+#include "graph/training/prepare/losses/table.h"
 
 namespace ondine::graph {
 
@@ -53,7 +52,7 @@ std::string label_name(const LossInputs& inputs, const PrepareOptions& options) 
 
 std::string accuracy_note(const LossInputs& inputs, const PrepareOptions& options) {
   const Prediction& prediction = inputs.prediction;
-  if (inputs.matched || options.accuracy || !has_class_axis(options.loss) ||
+  if (inputs.matched || options.accuracy || !traits_of(options).has_class_axis() ||
       writes_accuracy(prediction, options)) {
     return {};
   }

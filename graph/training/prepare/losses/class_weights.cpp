@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "core/message.h"
-#include "graph/training/prepare/losses/losses.h"
+#include "graph/training/prepare/losses/pieces.h"
 
 namespace ondine::graph {
 

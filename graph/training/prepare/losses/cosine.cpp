@@ -1,6 +1,6 @@
 // 1 - x t / (|x| |t|) along the last axis. A vector shorter than 1e-8 has no direction: its loss is
 // 1 and its derivative 0.
-#include "graph/training/prepare/losses/losses.h"
+#include "graph/training/prepare/losses/table.h"
 
 namespace ondine::graph {
 namespace {

@@ -5,7 +5,7 @@
 //   a'(s) = log(e^a(s) + e^a(s - 1) + e^a(s - 2)) + log p(state s)
 // `impossible` stands for the logarithm of 0, so that differences of logarithms are numbers.
 #include "core/message.h"
-#include "graph/training/prepare/losses/losses.h"
+#include "graph/training/prepare/losses/table.h"
 
 namespace ondine::graph {
 namespace {

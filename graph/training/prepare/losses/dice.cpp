@@ -1,7 +1,7 @@
 // 1 - (2 sum p t + 1) / (sum p + sum t + 1) with p = sigmoid(x): sums over the positions of each
 // example and channel, the mean over these. Of rank 2 the positions are axis 1.
 #include "core/message.h"
-#include "graph/training/prepare/losses/losses.h"
+#include "graph/training/prepare/losses/table.h"
 
 namespace ondine::graph {
 

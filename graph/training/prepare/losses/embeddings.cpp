@@ -1,7 +1,7 @@
 // Losses of embeddings [N, D] by Euclidean distances within a batch, whose labels [N] say which
 // belong together.
 #include "core/message.h"
-#include "graph/training/prepare/losses/losses.h"
+#include "graph/training/prepare/losses/table.h"
 
 namespace ondine::graph {
 namespace {

@@ -1,5 +1,5 @@
 // w_y (1 - p_y)^gamma (-log p_y), the mean over labels.
-#include "graph/training/prepare/losses/losses.h"
+#include "graph/training/prepare/losses/table.h"
 
 namespace ondine::graph {
 namespace {
@@ -48,9 +48,7 @@ LossValues focal(GraphWriter& writer, const Prediction& prediction, const Prepar
                        "loss.each");
   }
   result.loss = mean(writer, options, each, result.dtype);
-  if (writes_accuracy(prediction, options)) {
-    result.accuracy = write_accuracy(writer, prediction, options.label, options);
-  }
+  result.accuracy = write_accuracy(writer, prediction, options.label, options);
   return result;
 }
 

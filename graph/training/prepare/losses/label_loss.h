@@ -8,6 +8,9 @@
 
 namespace ondine::graph {
 
+// The first version with operators for losses of class labels.
+inline constexpr std::int64_t first_with_label_losses = 12;
+
 // Logarithms of the softmax of logits [N, C, ...], with the classes last.
 std::string write_log_softmax(GraphWriter& writer, const Prediction& prediction);
 

@@ -1,10 +1,8 @@
 #include <algorithm>
 #include <cmath>
-#include <vector>
 
 #include "core/message.h"
-#include "graph/training/prepare/losses/kinds.h"
-#include "graph/training/prepare/losses/losses.h"
+#include "graph/training/prepare/losses/table.h"
 
 namespace ondine::graph {
 namespace {
@@ -14,37 +12,31 @@ void require(bool holds, const char* what, double value) {
 }
 
 // A setting that differs from its default needs a loss that reads it.
-struct Setting {
-  bool is_given = false;
-  const char* what = "";
-  std::vector<Loss> owners;
-};
-
-std::vector<Setting> settings_of(const PrepareOptions& options) {
-  const PrepareOptions defaults;
-  return {
-      {options.label_smoothing != 0, "smoothed labels belong", {Loss::softmax_cross_entropy}},
-      {options.ignore_index.has_value(), "ignored labels belong", {Loss::softmax_cross_entropy}},
-      {options.soft_labels, "soft labels belong", {Loss::softmax_cross_entropy}},
-      {!options.class_weights.empty(),
-       "class weights belong",
-       {Loss::softmax_cross_entropy, Loss::focal}},
-      {options.huber_delta != defaults.huber_delta, "the Huber delta belongs", {Loss::huber}},
-      {options.focal_gamma != defaults.focal_gamma, "the focal gamma belongs", {Loss::focal}},
-      {options.margin != defaults.margin, "the margin belongs", {Loss::triplet, Loss::contrastive}},
-      {options.ctc_blank != defaults.ctc_blank, "the CTC blank belongs", {Loss::ctc}},
-  };
+void require_used(const PrepareOptions& options, LossSetting setting, bool is_given,
+                  const char* what) {
+  const bool is_read = !has_loss_model(options) && traits_of(options.loss).has(setting);
+  if (!is_given || is_read) return;
+  std::string owners;
+  for (const std::string& one : names_of_losses(setting)) {
+    owners += (owners.empty() ? "" : " or ") + one;
+  }
+  fail(ErrorCode::mismatch, what, " to the loss ", owners, ", the loss is ", name_of(options));
 }
 
-void require_used(const Setting& setting, const PrepareOptions& options) {
-  const bool is_read =
-      !has_loss_model(options) &&
-      std::find(setting.owners.begin(), setting.owners.end(), options.loss) != setting.owners.end();
-  if (!setting.is_given || is_read) return;
-  std::string owners;
-  for (const Loss one : setting.owners) owners += (owners.empty() ? "" : " or ") + name_of(one);
-  fail(ErrorCode::mismatch, setting.what, " to the loss ", owners, ", the loss is ",
-       name_of(options));
+void require_used(const PrepareOptions& options) {
+  using enum LossSetting;
+  const PrepareOptions defaults;
+  const auto require = [&](LossSetting setting, bool is_given, const char* what) {
+    require_used(options, setting, is_given, what);
+  };
+  require(label_smoothing, options.label_smoothing != 0, "smoothed labels belong");
+  require(ignore_index, options.ignore_index.has_value(), "ignored labels belong");
+  require(soft_labels, options.soft_labels, "soft labels belong");
+  require(class_weights, !options.class_weights.empty(), "class weights belong");
+  require(huber_delta, options.huber_delta != defaults.huber_delta, "the Huber delta belongs");
+  require(focal_gamma, options.focal_gamma != defaults.focal_gamma, "the focal gamma belongs");
+  require(margin, options.margin != defaults.margin, "the margin belongs");
+  require(ctc_blank, options.ctc_blank != defaults.ctc_blank, "the CTC blank belongs");
 }
 
 }  // namespace
@@ -54,9 +46,7 @@ bool has_loss_model(const PrepareOptions& options) {
 }
 
 std::string name_of(const PrepareOptions& options) {
-  if (has_loss_model(options)) return "model";
-  const bool is_soft = options.soft_labels && options.loss == Loss::softmax_cross_entropy;
-  return is_soft ? "soft-cross-entropy" : name_of(options.loss);
+  return has_loss_model(options) ? "model" : std::string(traits_of(options).facts.name);
 }
 
 void check_loss_options(const PrepareOptions& options) {
@@ -78,9 +68,8 @@ void check_loss_options(const PrepareOptions& options) {
                               static_cast<std::ptrdiff_t>(weights.size())) {
     fail(ErrorCode::mismatch, "all class weights are 0");
   }
-  for (const Setting& one : settings_of(options)) require_used(one, options);
-  const bool has_pairs = options.loss == Loss::triplet || options.loss == Loss::contrastive;
-  if (options.row_weights && (has_pairs || has_loss_model(options))) {
+  require_used(options);
+  if (options.row_weights && (traits_of(options).compares_rows() || has_loss_model(options))) {
     fail(ErrorCode::mismatch,
          "weights of rows are for losses that are a mean over rows, the loss is ",
          name_of(options));

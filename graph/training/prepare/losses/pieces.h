@@ -25,10 +25,14 @@ void write_class_label(GraphWriter& writer, const Prediction& prediction,
 // Error(mismatch) for a prediction of rank 0 or 1. `what` as above.
 void require_classes(const Prediction& prediction, std::string_view what);
 Tensor class_weight_tensor(const std::vector<float>& weights, DType dtype);
+// Error(mismatch) where the number of weights is not that of the classes, if it is known.
+void check_class_weights(const Prediction& prediction, const PrepareOptions& options);
 // options.class_weights, shaped to be multiplied with the prediction.
 std::string write_class_weights(GraphWriter& writer, const Prediction& prediction,
                                 const PrepareOptions& options, DType dtype);
 
+// What needs some version of ai.onnx, for messages.
+inline constexpr const char* weighted_rows = "a loss with weights of rows";
 // PrepareOptions::row_weights: the input that has them; with privacy, the one that counts rows.
 std::string weights_name(const PrepareOptions& options);
 // Values whose first axis counts rows, as [rows, values of a row] times the weights of the rows;
@@ -38,7 +42,7 @@ std::string weigh_rows(GraphWriter& writer, const PrepareOptions& options, const
 
 // Whether to write the accuracy: PrepareOptions::accuracy, or its default.
 bool writes_accuracy(const Prediction& prediction, const PrepareOptions& options);
-// Accuracy: how often the largest entry along axis 1 is the label.
+// Accuracy: how often the largest entry along axis 1 is the label; "" where it is not written.
 std::string write_accuracy(GraphWriter& writer, const Prediction& prediction,
                            const std::string& label, const PrepareOptions& options);
 
@@ -73,6 +77,9 @@ struct Compared {
 Compared write_compared(GraphWriter& writer, const Prediction& prediction,
                         const PrepareOptions& options);
 
+// Log(p), not below -100. Below the smallest normal number the derivative is 0: that of Log is too
+// large for the type there.
+std::string clamped_log(GraphWriter& writer, const std::string& p, DType dtype);
 // Below it a derivative would overflow.
 double least_of(DType dtype);
 // The root of a sum of squares; 0 with derivative 0 at 0.

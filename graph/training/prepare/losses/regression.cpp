@@ -1,4 +1,4 @@
-#include "graph/training/prepare/losses/losses.h"
+#include "graph/training/prepare/losses/table.h"
 
 namespace ondine::graph {
 namespace {
@@ -11,8 +11,8 @@ std::string minimum(GraphWriter& writer, const std::string& distance, const std:
 }
 
 // q (|d| - q / 2) with q = min(|d|, delta).
-std::string huber(GraphWriter& writer, const std::string& distance, const PrepareOptions& options,
-                  DType dtype) {
+std::string huber_of(GraphWriter& writer, const std::string& distance,
+                     const PrepareOptions& options, DType dtype) {
   const std::string delta = writer.scalar("loss.delta", options.huber_delta, dtype);
   const std::string half = writer.scalar("loss.half", 0.5, dtype);
   const std::string q = minimum(writer, distance, delta, options);
@@ -21,24 +21,34 @@ std::string huber(GraphWriter& writer, const std::string& distance, const Prepar
   return mean(writer, options, writer.node("Mul", {q, rest}, "loss.each"), dtype);
 }
 
-std::string mean_error(GraphWriter& writer, const Prediction& prediction,
+// The label's input, and prediction - label.
+std::string difference(GraphWriter& writer, const Prediction& prediction,
                        const PrepareOptions& options) {
-  const std::string d = writer.node("Sub", {prediction.value, options.label}, "loss.difference");
-  const DType dtype = prediction.dtype;
-  if (options.loss == Loss::mse) {
-    return mean(writer, options, writer.node("Mul", {d, d}, "loss.each"), dtype);
-  }
-  const std::string distance = writer.node("Abs", {d}, "loss.distance");
-  return options.loss == Loss::mae ? mean(writer, options, distance, dtype)
-                                   : huber(writer, distance, options, dtype);
+  write_label(writer, options.label, prediction.dtype, prediction.dims);
+  return writer.node("Sub", {prediction.value, options.label}, "loss.difference");
+}
+
+std::string distance(GraphWriter& writer, const Prediction& prediction,
+                     const PrepareOptions& options) {
+  return writer.node("Abs", {difference(writer, prediction, options)}, "loss.distance");
 }
 
 }  // namespace
 
-LossValues regression(GraphWriter& writer, const Prediction& prediction,
-                      const PrepareOptions& options) {
-  write_label(writer, options.label, prediction.dtype, prediction.dims);
-  return {mean_error(writer, prediction, options), {}, prediction.dtype};
+LossValues mse(GraphWriter& writer, const Prediction& prediction, const PrepareOptions& options) {
+  const std::string d = difference(writer, prediction, options);
+  const std::string each = writer.node("Mul", {d, d}, "loss.each");
+  return {mean(writer, options, each, prediction.dtype), {}, prediction.dtype};
+}
+
+LossValues mae(GraphWriter& writer, const Prediction& prediction, const PrepareOptions& options) {
+  const std::string each = distance(writer, prediction, options);
+  return {mean(writer, options, each, prediction.dtype), {}, prediction.dtype};
+}
+
+LossValues huber(GraphWriter& writer, const Prediction& prediction, const PrepareOptions& options) {
+  const std::string d = distance(writer, prediction, options);
+  return {huber_of(writer, d, options, prediction.dtype), {}, prediction.dtype};
 }
 
 }  // namespace ondine::graph

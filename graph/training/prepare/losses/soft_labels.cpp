@@ -1,5 +1,5 @@
 // Losses of label probabilities: cross entropy and the Kullback-Leibler divergence.
-#include "graph/training/prepare/losses/losses.h"
+#include "graph/training/prepare/losses/table.h"
 
 namespace ondine::graph {
 namespace {
@@ -59,8 +59,7 @@ LossValues soft_cross_entropy(GraphWriter& writer, const Prediction& prediction,
 }
 
 // The sum of t (log t - log p) over the size of the batch.
-LossValues kl_divergence(GraphWriter& writer, const Prediction& prediction,
-                         const PrepareOptions& options) {
+LossValues kl(GraphWriter& writer, const Prediction& prediction, const PrepareOptions& options) {
   require_opset(writer, 9, "the Kullback-Leibler divergence");
   require_classes(prediction, "the Kullback-Leibler divergence needs logits");
   const auto [x, t, dtype] = write_compared(writer, prediction, options);

@@ -5,7 +5,7 @@
 
 #include "core/message.h"
 #include "core/text/letters.h"
-#include "graph/training/prepare/losses/kinds.h"
+#include "graph/training/prepare/losses/table.h"
 #include "graph/training/prepare/parameters/parameters.h"
 
 namespace ondine::graph {
@@ -53,19 +53,6 @@ std::optional<std::size_t> find_batch(const GraphDef& main, const std::vector<Di
   return axis_of([&](const DimDef& one) { return one == *batch; });
 }
 
-bool needs_batch_first(Loss loss) {
-  switch (loss) {
-    case Loss::ctc:
-    case Loss::kl:
-    case Loss::dice:
-    case Loss::triplet:
-    case Loss::contrastive:
-      return true;
-    default:
-      return false;
-  }
-}
-
 std::string text_of(const DimDef& dim) {
   if (const DimName* name = name_of_dim(dim)) return quoted(*name);
   const auto* size = std::get_if<std::int64_t>(&dim);
@@ -76,14 +63,15 @@ std::string text_of(const DimDef& dim) {
 
 std::string check_batch_axis(const GraphDef& main, const std::string& what,
                              const std::vector<DimDef>& dims, Loss loss) {
-  const bool is_sequence = loss == Loss::ctc;
+  const LossTraits& traits = traits_of(loss);
+  const bool is_sequence = traits.is_sequence();
   const auto axis = is_sequence ? find_batch(main, dims, true) : batch_axis(main, dims);
   if (axis.value_or(0) == 0) return {};
-  if (!needs_batch_first(loss)) {
+  if (traits.mean_of != LossMean::batch) {
     return cat("; its batch ", text_of(dims[*axis]), " is axis ", *axis, ", as in the labels then");
   }
   fail(ErrorCode::mismatch, "the batch of ", what, ", ", text_of(dims[*axis]), ", is axis ", *axis,
-       " and axis 0 is ", text_of(dims.front()), "; ", name_in_messages(loss), " needs ",
+       " and axis 0 is ", text_of(dims.front()), "; ", traits.in_messages, " needs ",
        is_sequence ? "[batch, steps, classes]" : "the batch on axis 0",
        ": name a value that has it there as the loss output, or add a Transpose to the model");
 }

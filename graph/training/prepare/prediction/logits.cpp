@@ -7,7 +7,7 @@
 #include "core/message.h"
 #include "graph/contract/opsets.h"
 #include "graph/training/prepare/inline_call.h"
-#include "graph/training/prepare/losses/kinds.h"
+#include "graph/training/prepare/losses/table.h"
 #include "graph/training/prepare/parameters/parameters.h"
 #include "graph/training/prepare/prediction/activation_forms.h"
 
@@ -28,7 +28,7 @@ bool is_quantized(const NodeDef& node, std::string_view op) {
 class LogitsFinder {
  public:
   LogitsFinder(ModelDef& model, Names& names, std::int64_t opset, Loss loss)
-      : LogitsFinder(model.graph, nullptr, model, names, opset, reads_softmax(loss)) {}
+      : LogitsFinder(model.graph, nullptr, model, names, opset, traits_of(loss).reads_softmax()) {}
 
   std::optional<Logits> find(std::string value) {
     std::vector<NodeDef> moves;  // the last first

@@ -5,7 +5,7 @@
 
 #include "core/message.h"
 #include "graph/training/adapters/merge.h"
-#include "graph/training/prepare/losses/kinds.h"
+#include "graph/training/prepare/losses/table.h"
 #include "graph/training/prepare/parameters/parameters.h"
 #include "graph/training/prepare/prediction/batch_axis.h"
 #include "graph/training/prepare/prediction/class_axis.h"
@@ -14,12 +14,14 @@
 namespace ondine::graph {
 namespace {
 
-const char* offered_loss(Loss loss) { return reads_softmax(loss) ? "nll" : "bce-probabilities"; }
+const char* offered_loss(Loss loss) {
+  return traits_of(loss).reads_softmax() ? "nll" : "bce-probabilities";
+}
 
 [[noreturn]] void refuse_probabilities(const std::string& output, const std::string& source,
                                        Loss loss) {
   fail(ErrorCode::mismatch, quoted(output), " holds probabilities, made by ", source, ", and ",
-       name_in_messages(loss),
+       traits_of(loss).in_messages,
        " reads logits, which the model does not have; use a loss on probabilities (",
        offered_loss(loss), "), or name a value that holds logits as the loss output");
 }
@@ -115,9 +117,9 @@ Asked find_asked(const GraphDef& main, const ValueTypes& types, const std::strin
 std::optional<std::size_t> said_axis(const Asked& asked, const PrepareOptions& options) {
   if (!options.class_axis) return {};
   const std::int64_t said = *options.class_axis;
-  if (!has_class_axis(options.loss)) {
+  if (!traits_of(options).has_class_axis()) {
     fail(ErrorCode::mismatch, "class axis ", said,
-         " has no effect: ", name_in_messages(options.loss), " has no classes along an axis");
+         " has no effect: ", traits_of(options).in_messages, " has no classes along an axis");
   }
   if (options.head) {
     fail(ErrorCode::mismatch, "class axis ", said, " has no effect: a new head makes the scores");
@@ -165,14 +167,15 @@ void refuse_logits(ValueTrace& trace, const Asked& asked, Loss loss) {
   if (layer.empty()) return;
   fail(ErrorCode::mismatch, asked.what, " is made by ", layer,
        " and holds no probabilities; use the loss on logits, ",
-       loss == Loss::nll ? "softmax-cross-entropy" : "bce");
+       traits_of(loss).has_class_axis() ? "softmax-cross-entropy" : "bce");
 }
 
 // The nearest Softmax says over which axis probabilities sum to 1.
 void read_probabilities(Prediction& prediction, const Asked& asked, const ModelDef& model,
                         const ValueTypes& types, Loss loss, std::optional<std::size_t> said) {
   ValueTrace trace(model.graph, model.functions);
-  prediction.is_log = loss == Loss::nll && is_log_probability(trace, asked.value);
+  const bool has_classes = traits_of(loss).has_class_axis();
+  prediction.is_log = has_classes && is_log_probability(trace, asked.value);
   const std::string source = probability_source(trace, asked.value);
   if (source.empty() && !prediction.is_log) {
     refuse_logits(trace, asked, loss);
@@ -182,7 +185,7 @@ void read_probabilities(Prediction& prediction, const Asked& asked, const ModelD
   }
   prediction.reason = asked.what + ", which holds " + (prediction.is_log ? "logarithms of " : "") +
                       "probabilities" + (source.empty() ? "" : " made by " + source);
-  if (loss != Loss::nll) return;
+  if (!has_classes) return;
   ModelDef copy = model;
   Names names(copy);
   const auto logits = find_logits(copy, names, asked.value, Loss::softmax_cross_entropy);
@@ -212,10 +215,10 @@ void read_logits(Prediction& prediction, const Asked& asked, ModelDef& model, Na
     prediction.reason = asked.what + ", taken for logits";
     return;
   }
-  if (reads_softmax(loss)) {
+  if (traits_of(loss).reads_softmax()) {
     const auto rank = prediction.dims ? std::optional(prediction.dims->size()) : std::nullopt;
     const auto axis = find_class_axis(model.graph, types, *logits, rank);
-    if (loss == Loss::ctc) {
+    if (traits_of(loss).is_sequence()) {
       require_last(asked, axis, rank);
     } else {
       place_classes(prediction, asked, axis, said);
@@ -249,12 +252,12 @@ void place_plain_classes(Prediction& prediction, const Asked& asked, const Model
 // Classes of labels, which are one for each row of the batch.
 void require_classes_beside_batch(const Prediction& prediction, const Asked& asked,
                                   const GraphDef& main, const PrepareOptions& options) {
-  if (!has_class_axis(options.loss) || !asked.type.dims) return;
+  if (!traits_of(options).has_class_axis() || !asked.type.dims) return;
   const auto batch = batch_axis(main, *asked.type.dims);
   if (!batch || *batch != prediction.class_axis) return;
   fail(ErrorCode::mismatch, "axis ", *batch, " of ", asked.what,
        " would hold the classes, but it is the batch, as the first axis of the inputs; ",
-       name_in_messages(options.loss), " needs the batch on axis 0");
+       traits_of(options).in_messages, " needs the batch on axis 0");
 }
 
 // Whether `types` has all values of which the graph declares a type.
@@ -292,13 +295,14 @@ Prediction find_prediction(ModelDef& model, Names& names, const ValueTypes& type
   prediction.dims = asked.type.dims;
   prediction.reason = asked.what;
   const std::optional<std::size_t> said = said_axis(asked, options);
-  if (reads_softmax(options.loss) || reads_sigmoid(options.loss)) {
+  const LossTraits& loss = traits_of(options);
+  if (loss.reads_softmax() || loss.reads_sigmoid()) {
     read_logits(prediction, asked, model, names, known, options.loss, said);
     const bool is_plain = prediction.value == asked.value;
-    if (has_class_axis(options.loss) && is_plain) {
+    if (loss.has_class_axis() && is_plain) {
       place_plain_classes(prediction, asked, model, class_axis, said);
     }
-  } else if (options.loss == Loss::nll || options.loss == Loss::bce_probabilities) {
+  } else if (loss.reads_probabilities()) {
     read_probabilities(prediction, asked, model, known, options.loss, said);
   }
   if (asked.type.dims) {
@@ -309,7 +313,7 @@ Prediction find_prediction(ModelDef& model, Names& names, const ValueTypes& type
     }
     prediction.reason += remark;
   }
-  if (options.loss == Loss::ctc) prediction.reason += ", read as [batch, steps, classes]";
+  if (loss.is_sequence()) prediction.reason += ", read as [batch, steps, classes]";
   require_classes_beside_batch(prediction, asked, model.graph, options);
   return prediction;
 }

@@ -7,7 +7,7 @@
 #include "graph/record/meaning.h"
 #include "graph/record/record.h"
 #include "graph/training/prepare/head/cut.h"
-#include "graph/training/prepare/losses/losses.h"
+#include "graph/training/prepare/losses/table.h"
 #include "graph/training/prepare/uses.h"
 
 namespace ondine::graph {
@@ -80,7 +80,7 @@ void record_prediction(ModelDef& model, const LossInputs& inputs, const PrepareO
     to.class_axis_of = prediction.asked;
   }
   to.ignored_label = options.ignore_index;
-  if (options.loss == Loss::ctc) to.ctc_blank = options.ctc_blank;
+  if (traits_of(options).is_sequence()) to.ctc_blank = options.ctc_blank;
   record.inputs.clear();
   record.data = {};
   write_record(model.metadata, record);

@@ -1,7 +1,7 @@
 #include <cmath>
 
 #include "core/message.h"
-#include "graph/training/prepare/losses/losses.h"
+#include "graph/training/prepare/losses/table.h"
 #include "graph/training/prepare/privacy/private_gradients.h"
 
 namespace ondine::graph {
@@ -25,7 +25,7 @@ void check_privacy(const PrepareOptions& options) {
     fail(ErrorCode::mismatch, "training with privacy (--dp-clip) excludes ", what);
   };
   if (has_loss_model(options)) excluded("losses given as a model, which may mix rows");
-  if (options.loss == Loss::triplet || options.loss == Loss::contrastive) {
+  if (traits_of(options).compares_rows()) {
     excluded("losses that compare rows of the batch: triplet and contrastive");
   }
   if (options.row_weights) excluded("weights of rows (--row-weights)");

@@ -1,8 +1,9 @@
-// Cross entropy with class weights w, label smoothing e and an ignored label, as in PyTorch: over
-// the labels y that count,
+// Cross entropy of class labels: with class weights w, label smoothing e and an ignored label, as
+// in PyTorch, over the labels y that count,
 //   ((1 - e) sum -w_y log p_y + e / C sum sum_c -w_c log p_c) / sum w_y.
 // Weights of rows multiply both terms, and do not change the divisor: their mean is 1.
-#include "graph/training/prepare/losses/losses.h"
+#include "graph/training/prepare/losses/label_loss.h"
+#include "graph/training/prepare/losses/table.h"
 
 namespace ondine::graph {
 namespace {
@@ -128,14 +129,34 @@ class WeightedCrossEntropy {
   std::string total_;
 };
 
-}  // namespace
-
 LossValues weighted_cross_entropy(GraphWriter& writer, const Prediction& prediction,
                                   const PrepareOptions& options) {
   require_opset(writer, 12, "softmax cross entropy with weights, smoothing or ignored labels");
   check_class_weights(prediction, options);
   write_class_label(writer, prediction, options, "softmax cross entropy needs logits");
   return WeightedCrossEntropy(writer, prediction, options).write();
+}
+
+bool is_weighted(const PrepareOptions& options) {
+  return options.label_smoothing != 0 || options.ignore_index || !options.class_weights.empty() ||
+         options.row_weights;
+}
+
+}  // namespace
+
+LossValues cross_entropy(GraphWriter& writer, const Prediction& prediction,
+                         const PrepareOptions& options) {
+  if (is_weighted(options)) return weighted_cross_entropy(writer, prediction, options);
+  write_class_label(writer, prediction, options, "softmax cross entropy needs logits");
+  LossValues result{{}, {}, prediction.dtype};
+  if (writer.opset() >= first_with_label_losses) {
+    result.loss = writer.node("SoftmaxCrossEntropyLoss", {prediction.value, options.label}, "loss");
+  } else {
+    result.loss = write_label_loss(writer, write_log_softmax(writer, prediction), options.label,
+                                   prediction, prediction.dtype);
+  }
+  result.accuracy = write_accuracy(writer, prediction, options.label, options);
+  return result;
 }
 
 }  // namespace ondine::graph
