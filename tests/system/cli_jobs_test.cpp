@@ -101,6 +101,16 @@ TEST_CASE("one job file has a section for each command, and --set overrides it")
              Contains("Did you mean --epochs instead of --epoch?"));
 }
 
+TEST_CASE("prepare leaves out shared data that it does not need, but not data of its own section") {
+  const Workshop shop;
+  const std::string own = "[prepare]\nmodel = \"net.onnx\"\noutput = \"t.onnx\"\nloss = \"mse\"\n";
+  shop.write("job.toml", own + "[data]\ndata = [\"absent\"]\ntarget = \"y\"\n");
+  shop.succeed("prepare --config job.toml");
+  shop.misuse("prepare --config job.toml --data data", "--data needs --class-weights");
+  shop.write("job.toml", own + "data = [\"absent\"]\n");
+  shop.misuse("prepare --config job.toml", "--data needs --class-weights");
+}
+
 TEST_CASE("what --write-config writes reads back to the same options, whatever the texts are") {
   const Workshop shop;
   shop.succeed(prepare);
@@ -160,6 +170,8 @@ TEST_CASE("a job file that is no TOML is refused with its line") {
   refuse("[train]\nepochs = 1979-05-27\n",
          "'epochs' needs a text, a number, true, false or a list");
   refuse("[trian]\nepochs = 1\n", "there is no section [trian]");
+  refuse("[train]\nepochs = [1, 2]\n", "'epochs' needs one value");
+  refuse("[train]\nmap = []\n", "'map' needs a value");
   refuse("[prepare]\nlos = \"mse\"\n", "'los' is no option of 'prepare'; did you mean 'loss'?");
 }
 
