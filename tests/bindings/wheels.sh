@@ -17,7 +17,7 @@ for version in 3.10 3.11 3.12 3.13 3.14; do
     echo "Python $version"
     clean=$work/clean-$version
     rm -rf "$clean"
-    PYTHON=$python "$source/scripts/python_packages.sh" "$clean" numpy pytest
+    PYTHON=$python "$source/scripts/python_packages.sh" "$clean" numpy pytest pandas polars pyarrow
     "$clean/bin/pip" install -q --no-index --find-links "$wheels" ondine-train
     (cd "$work" && ONDINE_MODELS=$models "$clean/bin/python" -B -m pytest -q -p no:cacheprovider \
       "$source/bindings/python/tests")

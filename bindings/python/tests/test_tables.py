@@ -93,9 +93,22 @@ def test_a_table_becomes_a_network_that_takes_its_columns(tmp_path):
     assert report.metric == "rmse" and report.rows[0] > report.rows[1] > 0
     assert ondine.load(tmp_path / "price.onnx").inputs[0].dims == (-1, 1)
     assert ondine.new_network(frame, drop="kind")
-    with pytest.raises(ondine.Error) as caught:
+    with pytest.raises(ondine.MismatchError, match="column 'size' has no number"):
         ondine.finetune(None, frame.with_columns(size=pl.lit(None, pl.Float64)), drop="kind")
-    assert "the table" in str(caught.value) and "ondine-" not in str(caught.value)
+
+
+def test_texts_and_missing_numbers_of_a_table_are_encoded_in_the_network(tmp_path):
+    rng = np.random.default_rng(0)
+    size, kind = rng.normal(size=240), np.array(["a", "b"])[rng.integers(0, 2, 240)]
+    price = np.nan_to_num(size) + 3.0 * (kind == "b")
+    frame = pd.DataFrame({"size": size, "kind": kind, "price": price})
+    frame.loc[::20, "size"] = None
+    report = ondine.finetune(None, frame, tmp_path / "price.onnx", epochs=30)
+    assert any("one-hot for 'kind' (2 values)" in line for line in report.assumed)
+    assert report.metrics["r2"] > 0.8
+    assert [one.name for one in ondine.load(tmp_path / "price.onnx").inputs] == ["size", "kind"]
+    embedded = ondine.finetune(None, frame, epochs=1, embed=["kind=3"])
+    assert any("embeddings for 'kind'" in line for line in embedded.assumed)
 
 
 def test_what_no_table_holds_is_refused_by_its_name():
