@@ -187,7 +187,7 @@ struct Shared {
   }
 
   // y, dq, dk, dv and the gradient of the mask; dk and dv summed over heads that share keys.
-  std::vector<T> run(ThreadPool& pool, const Kernels& kernels, bool by_mask = true) const {
+  std::vector<T> run(ThreadPool& pool, const SimdTables& kernels, bool by_mask = true) const {
     const AttentionPrimitive<T> primitive(shape, pool.threads(), kernels, by_mask);
     Scratch scratch(primitive.workspace());
     const Workspace work = scratch;
@@ -233,9 +233,9 @@ TEMPLATE_TEST_CASE("heads that share keys give the sums of the derivatives of co
         INFO(queries << " x " << keys << ", interleaved " << interleaved << ", " << by_mask);
         const Shared<T> shared(queries, keys, 20, interleaved);
         ThreadPool pool(2);
-        const auto wanted = shared.apart().run(pool, kernels(), by_mask);
+        const auto wanted = shared.apart().run(pool, simd_tables(), by_mask);
         check<T>(to_double(wanted), sizeof(T) == 4 ? 1e-4 : 1e-12,
-                 [&](ThreadPool& threads, const Kernels& each) {
+                 [&](ThreadPool& threads, const SimdTables& each) {
                    return shared.run(threads, each, by_mask);
                  });
       }
@@ -244,7 +244,7 @@ TEMPLATE_TEST_CASE("heads that share keys give the sums of the derivatives of co
 }
 
 TEST_CASE("heads that share keys in bfloat16 are as copies, for any number of threads") {
-  const Kernels& kernels = math::kernels(Precision::bfloat16);
+  const SimdTables& kernels = math::simd_tables(Precision::bfloat16);
   for (const Index interleaved : {1, 3}) {
     const Shared<float> shared(130, 200, 32, interleaved);
     ThreadPool one(1), three(3);

@@ -254,7 +254,7 @@ struct Both {
     return all;
   }
 
-  std::vector<T> run(ThreadPool& pool, const Kernels& kernels) const {
+  std::vector<T> run(ThreadPool& pool, const SimdTables& kernels) const {
     const AttentionPrimitive<T> primitive(heads.shape, pool.threads(), kernels, true);
     Scratch scratch(primitive.workspace());
     const Workspace work = scratch;
@@ -288,15 +288,16 @@ TEMPLATE_TEST_CASE("two masks are as their sum, whichever of them hides keys", "
         INFO(queries << " x " << keys << ", swapped " << swapped << ", replaced "
                      << static_cast<int>(replaced));
         const Both<T> both(queries, keys, 20, swapped, replaced);
-        check<T>(both.expected(), sizeof(T) == 4 ? 1e-4 : 1e-12,
-                 [&](ThreadPool& pool, const Kernels& kernels) { return both.run(pool, kernels); });
+        check<T>(
+            both.expected(), sizeof(T) == 4 ? 1e-4 : 1e-12,
+            [&](ThreadPool& pool, const SimdTables& kernels) { return both.run(pool, kernels); });
       }
     }
   }
 }
 
 TEST_CASE("two masks in bfloat16 have the same bits for any number of threads") {
-  const Kernels& kernels = math::kernels(Precision::bfloat16);
+  const SimdTables& kernels = math::simd_tables(Precision::bfloat16);
   for (const Replaced replaced : {Replaced::nothing, Replaced::mask}) {
     const Both<float> both(130, 200, 32, true, replaced);
     ThreadPool one(1), two(2), three(3);
