@@ -180,10 +180,22 @@ class Rows {
   void take(const Rows<Other>& from, std::initializer_list<std::string_view> names, Part part) {
     for (const std::string_view name : names) take(from, name, part);
   }
-  // After rows were taken: what they exclude are options of this group alone.
+  // After rows were taken: what they exclude are options of this group alone, and choices that they
+  // need are those that its options have.
   void forget_others() {
     for (Row<Target>& row : rows_) {
       std::erase_if(row.info.excludes, [this](const std::string& name) { return !has(name); });
+      for (OptionCondition& one : row.info.applies) {
+        if (one.choices.empty() || !has(one.option)) continue;
+        const std::vector<std::string>& known = at(one.option).info.choices;
+        if (known.empty()) continue;
+        std::erase_if(one.choices, [&](const std::string& choice) {
+          return std::find(known.begin(), known.end(), choice) == known.end();
+        });
+        if (one.choices.empty()) {
+          throw Error(ErrorCode::internal, "no choice of " + one.option + " has " + row.info.name);
+        }
+      }
     }
   }
 

@@ -87,7 +87,7 @@ TEST_CASE("the rows of a command are consistent, and those of a group are the gr
       for (const std::string& former : option.former) CHECK(names.insert(former).second);
       CHECK((option.letter == 0 || letters.insert(option.letter).second));
       CHECK_FALSE(option.help.empty());
-      CHECK(option.help.back() != '.');
+      CHECK((!option.help.ends_with(".") || option.help.ends_with("...")));
       CHECK_FALSE(option.heading.empty());
       for (const OptionCondition& one : option.applies) {
         const OptionInfo& other = table.at(one.option);
