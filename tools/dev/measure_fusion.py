@@ -26,13 +26,21 @@ import warnings
 import torch
 import transformers
 
-from transformers_networks import texts
+from transformers_networks import TEXT, generator, texts
 
 BEGIN, END = "<!-- fused begins -->", "<!-- fused ends -->"
 HEADER = ["| network | exporter | attention | scores | Softmax | roots | curves | SumTo | nodes "
           "| arena kB |", "|---|---|---|---|---|---|---|---|---|---|"]
 SAMPLES, LENGTH, HEADS = 3, 23, 4
 CURVES = ["Tanh", "Erf", "Sigmoid"]
+
+
+def networks():
+    """Those of the other tools, and one whose scores have a cap where attention is written out."""
+    capped = generator("Gemma2ForCausalLM", "Gemma2Config", head_dim=8, num_key_value_heads=2,
+                       pad_token_id=0, bos_token_id=1, eos_token_id=2, sliding_window=4,
+                       attn_logit_softcapping=5.0, **TEXT)
+    return {**texts(), "Gemma 2": capped}
 
 
 def dynamic(names, inputs):
@@ -131,7 +139,7 @@ def main():
     torch.set_num_threads(1)
     print("\n".join(HEADER), flush=True)
     rows = []
-    for name, network in texts().items():
+    for name, network in networks().items():
         if not any(fnmatch.fnmatch(name, one) for one in arguments.only):
             continue
         for exporter in arguments.exporters:
