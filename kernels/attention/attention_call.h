@@ -34,10 +34,11 @@ inline graph::Dims swap_heads(graph::Dims dims) {
   return dims;
 }
 
-// The attribute `replaces`: "products", "mask", or nothing.
+// The attribute `replaces`: "products", "mask", "both", or nothing.
 inline math::Replaced replaced_by(const graph::NodeView& node) {
   const std::string what = node.attr_string("replaces", "");
   if (what == "products") return math::Replaced::products;
+  if (what == "both") return math::Replaced::both;
   return what == "mask" ? math::Replaced::mask : math::Replaced::nothing;
 }
 

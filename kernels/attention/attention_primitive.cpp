@@ -86,7 +86,7 @@ typename AttentionPrimitive<T>::Run AttentionPrimitive<T>::begin(
     return run.visible->find(pool, operands, dy);
   };
   // One that is replaced in places says too little.
-  const bool by_mask = shape_.replaced != Replaced::mask && found(shape_, scores);
+  const bool by_mask = !replaces_mask(shape_.replaced) && found(shape_, scores);
   if (!by_mask && !found(shape_.with_masks_swapped(), scores.with_masks_swapped())) {
     run.visible.reset();
   }

@@ -47,8 +47,8 @@ void check_attributes(const InferContext& context) {
   const float cap = context.attr_float("softcap", 0);
   if (!(cap >= 0)) context.reject("softcap is ", cap, ", needed is a number from 0 on");
   const std::string what = context.attr_string("replaces", "");
-  if (what.empty() || what == "products" || what == "mask") return;
-  context.reject("replaces is ", quoted(what), ", needed is 'products' or 'mask'");
+  if (what.empty() || what == "products" || what == "mask" || what == "both") return;
+  context.reject("replaces is ", quoted(what), ", needed is 'products', 'mask' or 'both'");
 }
 
 Val where_replaced(Val more, Val x, Val instead) {
@@ -57,7 +57,7 @@ Val where_replaced(Val more, Val x, Val instead) {
 
 Val total_mask(math::Replaced replaced, Val mask, Val more) {
   if (!mask || !more) return mask ? mask : more;
-  return replaced == math::Replaced::mask ? where_replaced(more, mask, more) : mask + more;
+  return replaces_mask(replaced) ? where_replaced(more, mask, more) : mask + more;
 }
 
 namespace {
@@ -81,10 +81,16 @@ Val replaced_gradient(GradContext& g, std::string_view op, std::size_t operands)
   Attributes attributes = g.node().attributes;
   Val mask = g.x(operands) ? g.x(operands) + more * zero : more * zero;
   Val rest = more;
-  if (replaced_by(g) == math::Replaced::mask) {
+  const math::Replaced replaced = replaced_by(g);
+  if (replaced != math::Replaced::products) {
     std::erase_if(attributes, [](const Attribute& one) { return one.name == "replaces"; });
-    mask = where_replaced(more, mask, more);
-    rest = {};
+    if (replaced == math::Replaced::both) {
+      attributes.emplace_back("replaces", std::string("products"));
+      mask = where_replaced(more, mask, zero);
+    } else {
+      mask = where_replaced(more, mask, more);
+      rest = {};
+    }
   }
   const Val d = gradient_node(g, op, operands, mask, rest, std::move(attributes), true)[operands];
   return graph::sum_to(where_replaced(more, zero, d), more);

@@ -8,9 +8,16 @@
 
 namespace ondine::math {
 
-// What an element of the second mask that is not 0 replaces in the sum of scores: scale Q K^T or
-// the first mask, which then has no derivative there.
-enum class Replaced : std::uint8_t { nothing, products, mask };
+// What an element of the second mask that is not 0 replaces in the sum of scores: scale Q K^T, the
+// first mask or both, which then have no derivative there.
+enum class Replaced : std::uint8_t { nothing, products, mask, both };
+
+inline bool replaces_products(Replaced replaced) {
+  return replaced == Replaced::products || replaced == Replaced::both;
+}
+inline bool replaces_mask(Replaced replaced) {
+  return replaced == Replaced::mask || replaced == Replaced::both;
+}
 
 // For each of `count` heads: Q queries x head_size, K keys x head_size (key_rows) or head_size x
 // keys, V keys x v_head_size, Y queries x v_head_size. `interleaved` heads lie beside each other:

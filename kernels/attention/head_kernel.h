@@ -36,7 +36,7 @@ bool hides_all(const AttentionShape& shape, const T* mask, const T* more, std::i
   if (mask == nullptr && more == nullptr) return false;
   for (std::int64_t i = 0; i < keys; ++i) {
     const T second = more != nullptr ? more[i] : T{0};
-    const bool replaces = shape.replaced == Replaced::mask && second != T{0};
+    const bool replaces = replaces_mask(shape.replaced) && second != T{0};
     const T sum = second + (mask != nullptr && !replaces ? mask[i] : T{0});
     if (sum != -std::numeric_limits<T>::infinity()) return false;
   }

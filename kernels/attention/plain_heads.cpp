@@ -16,16 +16,18 @@ namespace {
 template <class T>
 void add_masks(Replaced replaced, const T* mask, const T* more, const VectorKernels<T>& vector,
                T* row, std::int64_t n) {
-  const bool replaces_mask = more != nullptr && mask != nullptr && replaced == Replaced::mask;
-  if (replaces_mask) {
+  if (more != nullptr && mask != nullptr && replaces_mask(replaced)) {
+    const T kept = replaced == Replaced::both ? T{0} : T{1};  // of products
     for (std::int64_t j = 0; j < n; ++j) {
       const T instead = more[j];
-      const T own = mask[j];
-      row[j] += instead != T{0} ? instead : own;
+      const T product = row[j];
+      const T sum = product + mask[j];
+      const T other = kept * product + instead;
+      row[j] = instead != T{0} ? other : sum;
     }
     return;
   }
-  if (more != nullptr && replaced == Replaced::products) {
+  if (more != nullptr && replaces_products(replaced)) {
     for (std::int64_t j = 0; j < n; ++j) {
       const T instead = more[j];
       const T own = row[j];
@@ -201,7 +203,7 @@ void PlainHeads<T>::add_mask_gradient(const AttentionTile& tile, const Attention
   const T* const more = s.replaced != Replaced::nothing ? more_row(s, scores, tile, row) : nullptr;
   if (dmask != nullptr) {
     T* const to = dmask + (s.mask_per_query ? tile.first + row : 0) * s.keys + tile.keys.begin;
-    if (more != nullptr && s.replaced == Replaced::mask) {
+    if (more != nullptr && replaces_mask(s.replaced)) {
       for (std::int64_t j = 0; j < n; ++j) {
         const T d = ds[j];
         to[j] += more[j] == T{0} ? d : T{0};
@@ -210,7 +212,7 @@ void PlainHeads<T>::add_mask_gradient(const AttentionTile& tile, const Attention
       kernel_set<T>(*kernels_).vector->axpy(to, T{1}, ds, n);
     }
   }
-  if (more == nullptr || s.replaced != Replaced::products) return;
+  if (more == nullptr || !replaces_products(s.replaced)) return;
   for (std::int64_t j = 0; j < n; ++j) {
     const T d = ds[j];
     ds[j] = more[j] == T{0} ? d : T{0};

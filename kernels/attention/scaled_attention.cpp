@@ -5,8 +5,8 @@
 // transposed, head_size x keys; with interleaved the dims of q, k, v and y are ..., rows, heads,
 // size, as layers compute them. Attributes scale (1), transK (0), interleaved (0; not with transK),
 // zero_rows (0): the rows of y of queries from which the masks hide all keys, by minus infinity,
-// are 0 and not NaN; replaces: "products" or "mask", in the place of which the second mask stands
-// where it is not 0, so that they have no derivative there; softcap (0): where above 0, cap
+// are 0 and not NaN; replaces: "products", "mask" or "both", in the place of which the second mask
+// stands where it is not 0, so that they have no derivative there; softcap (0): where above 0, cap
 // tanh(scale q k^T / cap) stands for scale q k^T. ScaledAttentionGrad (dy, q, k, v, mask?, more?)
 // -> dq, dk, dv, dmask? recomputes the scores tile by tile:
 //   P = softmax(S);  dv = P^T dy;  dS = P (dy v^T - sum P dy v^T)
@@ -181,6 +181,8 @@ struct Operands {
     if (replaced == math::Replaced::products) {
       scores = where_replaced(more, scores, more);
       if (mask) scores = scores + mask;
+    } else if (replaced == math::Replaced::both) {
+      scores = where_replaced(more, mask ? scores + mask : scores, more);
     } else if (total) {
       scores = scores + total;
     }
@@ -208,7 +210,7 @@ std::vector<Val> expand_grad(ExpandContext& context) {
       weights * (by_weights - graph::reduce_sum(by_weights * weights, {-1}, true));
   Val scores = by_scores * in.scale;
   const Val zero = graph::scalar_like(scores, 0);
-  if (in.replaced == math::Replaced::products) scores = where_replaced(in.more, scores, zero);
+  if (replaces_products(in.replaced)) scores = where_replaced(in.more, scores, zero);
   if (in.cap > 0) {
     const Val curve = in.curve(Operands::product(in.q, in.k, false, !in.transposed) * in.scale);
     scores = scores - scores * curve * curve;
@@ -219,7 +221,7 @@ std::vector<Val> expand_grad(ExpandContext& context) {
   std::vector<Val> parts{in.arranged(Operands::product(scores, in.k, false, in.transposed)),
                          in.arranged(in.summed(dk)), in.arranged(in.summed(dv))};
   if (context.has_output(3)) {
-    const bool replaced = in.replaced == math::Replaced::mask;
+    const bool replaced = replaces_mask(in.replaced);
     parts.push_back(
         graph::sum_to(replaced ? where_replaced(in.more, by_scores, zero) : by_scores, in.mask));
   }

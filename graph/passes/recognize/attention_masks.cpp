@@ -101,7 +101,7 @@ std::optional<MaskOperands> MaskReader::parts_of_choice(ValueId mask,
 }
 
 std::optional<MaskOperands> MaskReader::read(std::vector<ValueId> terms, const Node* fill,
-                                             std::vector<Node>& before) const {
+                                             bool outside, std::vector<Node>& before) const {
   for (ValueId& term : terms) {
     term = without_expand(term);
     if (!fits(term, dtype_)) return std::nullopt;
@@ -111,7 +111,7 @@ std::optional<MaskOperands> MaskReader::read(std::vector<ValueId> terms, const N
     const auto number = filled_input(*fill, uses_);
     if (!number || !fits(fill->inputs[0], DType::boolean)) return std::nullopt;
     result.more = fill_of(*fill, *number, before);
-    result.replaces = "products";
+    result.replaces = outside && !terms.empty() ? "both" : "products";
   }
   if (terms.empty()) return result;
   if (terms.size() == 2) {

@@ -30,8 +30,9 @@ class MaskReader {
         scores_(scores),
         known_keys_(known_keys) {}
 
-  // `terms`: at most two. `fill`: null, or a Where of the product and a number.
-  std::optional<MaskOperands> read(std::vector<ValueId> terms, const Node* fill,
+  // `terms`: at most two. `fill`: null, or a Where of a number and the product, or if it is
+  // `outside` of their sum.
+  std::optional<MaskOperands> read(std::vector<ValueId> terms, const Node* fill, bool outside,
                                    std::vector<Node>& before) const;
 
  private:

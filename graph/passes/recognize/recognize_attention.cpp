@@ -34,6 +34,8 @@ struct Way {
   bool merged = false;         // whether this place is nearer to the product than that
   std::vector<ValueId> masks;  // terms that are added, the last of them first
   const Node* fill = nullptr;  // puts a number in the place of products
+  bool outside = false;        // whether it does so after masks are added
+  const Node* view = nullptr;  // the Reshape by which the first dim is seen as two
 
   Way with(ValueId mask) const {
     Way more = *this;
@@ -182,16 +184,18 @@ class Recognizer {
       if (view != nullptr && splits_first(type_of(view->inputs[0]), type_of(scores))) {
         Way merged = way;
         merged.merged = true;
+        merged.view = view;
         return fuse(node, view->inputs[0], merged, before);
       }
     }
-    if (way.fill != nullptr) return false;
-    if (const Node* choice = sole(scores, "Where")) {
+    if (const Node* choice = way.fill == nullptr ? sole(scores, "Where") : nullptr) {
       const auto number = filled_input(*choice, *uses_);
       Way filled = way;
       filled.fill = choice;
-      return number && fuse_product(node, choice->inputs[3 - *number], filled, before);
+      filled.outside = way.masks.empty();
+      return number && fuse(node, choice->inputs[3 - *number], filled, before);
     }
+    if (way.fill != nullptr && !way.outside) return false;
     const Node* sum = way.masks.size() < 2 ? sole(scores, "Add") : nullptr;
     if (sum == nullptr) return false;
     for (const std::size_t side : {std::size_t{1}, std::size_t{0}}) {
@@ -227,7 +231,7 @@ class Recognizer {
     const Dims& values = *type_of(way.v).dims;
     const bool known_keys = dims.back().same(values[values.size() - 2]);
     const auto masks = MaskReader(*graph_, *catalogue_, *uses_, type, dims, known_keys)
-                           .read(way.masks, way.fill, before);
+                           .read(way.masks, way.fill, way.outside, before);
     if (!masks) return false;
     const Factor q = factor(product->inputs[0]);
     Factor k = factor(product->inputs[1]);
@@ -341,7 +345,11 @@ class Recognizer {
         !multiply(way.split[0], way.split[1]).same((*type.dims)[0])) {
       return no_value;
     }
-    return split(without_one(mask), way.split, before);
+    const ValueId apart = split(without_one(mask), way.split, before);
+    if (apart != no_value || !same_tensor_type(*graph_, mask, way.view->inputs[0])) return apart;
+    // One as large as the scores is seen in two as these are.
+    return append_node(*graph_, before, *way.view->op, way.view->version,
+                       {mask, way.view->inputs[1]}, way.view->attributes);
   }
   // What is multiplied by 1, as exporters write a factor of their own, or `value`.
   ValueId without_one(ValueId value) const {

@@ -62,6 +62,8 @@ Tensor expected(const Setting& s) {
   Tensor scores;
   if (s.replaces == "products") {
     scores = op("Add", {op("Where", {none, product, more}), mask});
+  } else if (s.replaces == "both") {
+    scores = op("Where", {none, op("Add", {product, mask}), more});
   } else if (s.replaces == "mask") {
     scores = op("Add", {product, op("Where", {none, mask, more})});
   } else {
@@ -79,6 +81,10 @@ const Setting settings[] = {{{2, 1, 3, 4}, {1, 2, 3, 4}},
                             {{}, {3, 4}, "products"},
                             {{1, 2, 3, 4}, {2, 1, 3, 4}, "mask"},
                             {{1, 2, 3, 4}, {2, 1, 1, 4}, "mask"},
+                            {{2, 2, 3, 4}, {2, 1, 3, 4}, "both"},
+                            {{1, 2, 3, 4}, {2, 1, 1, 4}, "both"},
+                            {{}, {2, 1, 3, 4}, "both"},
+                            {{1, 2, 70, 130}, {70, 130}, "both", 70, 130},
                             {{2, 1, 70, 130}, {2, 70, 130}, "", 70, 130},
                             {{2, 1, 70, 130}, {70, 130}, "products", 70, 130},
                             {{2, 70, 130}, {2, 1, 70, 130}, "mask", 70, 130}};
@@ -126,7 +132,7 @@ TEST_CASE("ScaledAttentionGrad with two masks is what its expansion is") {
 }
 
 TEST_CASE("PackedAttention takes a second mask as ScaledAttention does") {
-  for (const std::string replaces : {"", "products", "mask"}) {
+  for (const std::string replaces : {"", "products", "mask", "both"}) {
     OpCase one{.op = "PackedAttention",
                .inputs = {random_tensor({2, 4, 3, 2, 5}, 1), random_tensor({2, 1, 4, 4}, 2),
                           more_of({{}, {2, 4, 4}, replaces})},
@@ -152,7 +158,7 @@ TEST_CASE("PackedAttention takes a second mask as ScaledAttention does") {
 }
 
 TEST_CASE("a query from which two masks together hide all keys gives 0 with zero_rows") {
-  for (const std::string replaces : {"", "products", "mask"}) {
+  for (const std::string replaces : {"", "products", "mask", "both"}) {
     OpCase one = op_case({{1, 1, 1, 4}, {1, 1, 3, 4}, replaces});
     auto mask = one.inputs[3].tensor().mutable_values<double>();
     mask[0] = mask[1] = -infinity;

@@ -23,7 +23,8 @@ enum class Adds {
   expanded,  // MPNet: the bias is expanded to all samples before
   choice,    // T5 with sdpa: the number stands in the place of the bias
   each,      // bias and mask are added to the scores one after the other
-  product    // GPT-Neo: a number stands in the place of scores, then the mask is added
+  product,   // GPT-Neo: a number stands in the place of scores, then the mask is added
+  whole      // DeBERTa: a number stands in the place of scores to which the bias was added
 };
 
 struct Form {
@@ -151,6 +152,8 @@ class Composer {
         return w_.op("Add", {w_.op("Add", {scores, bias_}), mask_});
       case Adds::product:
         return w_.op("Add", {filled(scores), mask_});
+      case Adds::whole:
+        return filled(w_.op("Add", {scores, bias_}));
       default:
         return w_.op("Add", {scores, shared_});
     }
@@ -238,14 +241,15 @@ const Form bloom{.adds = Adds::each, .trained = false, .merged = true, .bias_per
 
 TEST_CASE("masks that exporters compose become operands of attention") {
   if (!fusions_run()) return;
-  for (const Adds adds : {Adds::sum, Adds::expanded, Adds::choice, Adds::each, Adds::product}) {
+  for (const Adds adds :
+       {Adds::sum, Adds::expanded, Adds::choice, Adds::each, Adds::product, Adds::whole}) {
     INFO(static_cast<int>(adds));
     CHECK(attentions({.adds = adds}) == 2);
     CHECK(attentions({.adds = adds, .trained = false}) == 2);
     CHECK(attentions({.adds = adds, .samples_apart = false}) == 2);
     CHECK(attentions({.adds = adds, .bias_per_key = true}) == 2);
   }
-  for (const Adds adds : {Adds::choice, Adds::product}) {
+  for (const Adds adds : {Adds::choice, Adds::product, Adds::whole}) {
     CHECK(attentions({.adds = adds, .fill = -1e9}) == 2);
     CHECK(attentions({.adds = adds, .fill_first = true}) == 2);
   }
@@ -257,6 +261,8 @@ TEST_CASE("composed masks that differ from the exported forms in one place stay 
   CHECK(attentions({.adds = Adds::each, .read_twice = true}) == 1);
   CHECK(attentions({.adds = Adds::product, .fill = 0}) == 0);
   CHECK(attentions({.adds = Adds::product, .other_number = true}) == 0);
+  CHECK(attentions({.adds = Adds::whole, .other_number = true}) == 0);
+  CHECK(attentions({.adds = Adds::whole, .fill = 0}) == 0);
   Form turned = bloom;
   turned.turned = true;
   CHECK(attentions(turned) == 0);
@@ -275,7 +281,8 @@ TEST_CASE("composed masks that differ from the exported forms in one place stay 
 
 TEST_CASE("attention with composed masks trains as its own nodes do, and keeps no scores") {
   std::vector<Form> forms{bloom};
-  for (const Adds adds : {Adds::sum, Adds::expanded, Adds::choice, Adds::each, Adds::product}) {
+  for (const Adds adds :
+       {Adds::sum, Adds::expanded, Adds::choice, Adds::each, Adds::product, Adds::whole}) {
     forms.push_back({.adds = adds});
     forms.push_back({.adds = adds, .fill = -1e9, .fill_first = true});
   }
