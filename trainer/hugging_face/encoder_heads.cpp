@@ -79,7 +79,8 @@ class Heads {
         Encoder& encoder)
       : n_(network), config_(config), kind_(kind), t_(traits), encoder_(encoder) {}
 
-  void write_states(const SentenceModules* sentence) {
+  void write_states(const SentenceModules* sentence, bool pairs) {
+    if (pairs) return write_pairs(*sentence);
     const std::string x = n_.named("Identity", {encoder_.write()}, "last_hidden_state");
     if (sentence != nullptr) write_sentences(*sentence, x);
     n_.output(x, {"batch", "sequence", t_.width});
@@ -116,14 +117,23 @@ class Heads {
   }
 
  private:
-  void write_sentences(const SentenceModules& sentence, const std::string& states) {
+  std::string embeddings(const SentenceModules& sentence, const std::string& states) {
     if (sentence.width != 0 && sentence.width != t_.width) {
       fail(ErrorCode::mismatch, "the pooling of modules.json reads ", sentence.width,
            " features, the encoder gives ", t_.width);
     }
-    n_.named("Identity", {pool_sentences(n_, sentence, states, encoder_.real())},
-             "sentence_embedding");
+    return pool_sentences(n_, sentence, states, encoder_.real());
+  }
+  void write_sentences(const SentenceModules& sentence, const std::string& states) {
+    n_.named("Identity", {embeddings(sentence, states)}, "sentence_embedding");
     n_.output("sentence_embedding", {"batch", t_.width});
+  }
+  // The first half of the rows are the first texts.
+  void write_pairs(const SentenceModules& sentence) {
+    const std::vector<std::string> names{"sentence_embedding", "sentence_embedding_pair"};
+    n_.nodes("Split", {embeddings(sentence, encoder_.write())}, names,
+             {{"axis", std::int64_t{0}}, {"num_outputs", std::int64_t{2}}});
+    for (const std::string& name : names) n_.output(name, {"batch", t_.width});
   }
   std::string pooled(const std::string& x, const std::string& prefix) {
     return n_.node("Tanh",
@@ -152,9 +162,10 @@ void write_encoder(Network& network, const Config& config, const WriteOptions& o
   const EncoderTraits traits = read_traits(parts.kind, config, *options.limits);
   const bool is_alone = parts.head == "Model";
   if (is_alone) network.weights().set_added_prefix(traits.prefix);
-  Encoder encoder(network, traits, is_alone ? std::string() : traits.prefix, options.ids_only);
+  Encoder encoder(network, traits, is_alone ? std::string() : traits.prefix, options.ids_only,
+                  options.pairs);
   Heads head(network, config, parts.kind, traits, encoder);
-  if (is_alone) return head.write_states(options.sentence);
+  if (is_alone) return head.write_states(options.sentence, options.pairs);
   if (parts.head == "ForMaskedLM") return head.write_token_scores();
   head.write_classes(parts.head == "ForTokenClassification");
 }

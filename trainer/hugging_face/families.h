@@ -17,6 +17,7 @@ struct WriteOptions {
   std::string architecture;
   bool cache = false;
   bool ids_only = false;
+  bool pairs = false;
   const Limits* limits = nullptr;
   const SentenceModules* sentence = nullptr;
 };

@@ -108,9 +108,13 @@ Imported read(const std::filesystem::path& folder, const ImportHuggingFaceOption
     fail(ErrorCode::unsupported, "modules.json pools the states of the encoder, but a ",
          architecture, " has a head in their place");
   }
-  family.write(
-      network, config,
-      {architecture, options.cache, options.ids_only, &limits, sentence ? &*sentence : nullptr});
+  if (options.pairs && !sentence) {
+    fail(ErrorCode::mismatch, "pairs are of embeddings of sentences, which a ", architecture,
+         family.is_decoder ? " does not have" : " has where the folder has modules.json");
+  }
+  family.write(network, config,
+               {architecture, options.cache, options.ids_only, options.pairs, &limits,
+                sentence ? &*sentence : nullptr});
   weights.require_taken(
       [&](std::string_view tensor) { return family.is_left_out(config, tensor); });
   const bool classifies = architecture.ends_with("Classification");

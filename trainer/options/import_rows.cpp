@@ -16,6 +16,11 @@ Import make_import_rows() {
             "tokens have the first type",
             [](ImportHuggingFaceOptions& to, bool value) { to.ids_only = value; })
       .excludes("cache");
+  rows.flag("pairs",
+            "The encoder of sentences reads two texts for each row and gives an embedding of each, "
+            "for prepare --in-batch",
+            [](ImportHuggingFaceOptions& to, bool value) { to.pairs = value; })
+      .excludes("cache");
   rows.heading("Files");
   rows.bytes(
       "external-data-from", export_rows().at("external-data-from").info.help,

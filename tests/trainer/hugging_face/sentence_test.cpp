@@ -37,14 +37,21 @@ class SentenceFolder {
     folder_.write_text("1_Pooling/config.json", config);
   }
 
-  Results infer() const {
+  Results infer(const ImportHuggingFaceOptions& options = {}) const {
     NamedValues feeds;
+    const auto feed = [&](const std::string& name, const std::vector<std::int64_t>& values) {
+      feeds.emplace_back(name, Tensor::of(Shape{2, 7}, values));
+    };
     for (const auto& [name, rows] : folder_.said()["inputs"].items()) {
+      if (options.ids_only && name != "input_ids") continue;
       std::vector<std::int64_t> values;
       for (const auto& row : rows) values.insert(values.end(), row.begin(), row.end());
-      feeds.emplace_back(name, Tensor::of(Shape{2, 7}, values));
+      feed(name, values);
+      if (!options.pairs) continue;
+      std::rotate(values.begin(), values.begin() + 7, values.end());
+      feed(name + "_pair", values);
     }
-    return import_hugging_face(folder_.path()).infer(feeds);
+    return import_hugging_face(folder_.path(), options).infer(feeds);
   }
 
   std::string refusal() const {
@@ -126,6 +133,34 @@ TEST_CASE("Normalized sentences have the length 1, and are the first output") {
     for (std::size_t i = 0; i < 8; ++i) wanted[row * 8 + i] /= std::sqrt(length);
   }
   check_embedding(results, wanted);
+}
+
+TEST_CASE("Both texts of a pair have the embeddings that each has by itself") {
+  const SentenceFolder folder(R"({"pooling_mode_mean_tokens": true})",
+                              {transformer, pooling, normalize});
+  for (const bool ids_only : {false, true}) {
+    const Results single = folder.infer({.ids_only = ids_only});
+    const Results pairs = folder.infer({.ids_only = ids_only, .pairs = true});
+    REQUIRE(pairs.size() == 2);
+    CHECK(pairs[0].first == "sentence_embedding");
+    CHECK(pairs[1].first == "sentence_embedding_pair");
+    const auto wanted = single["sentence_embedding"].tensor().values<float>();
+    const auto first = pairs[0].second.tensor().values<float>();
+    const auto second = pairs[1].second.tensor().values<float>();
+    for (std::size_t i = 0; i < 16; ++i) {
+      CHECK(first[i] == Approx(wanted[i]).margin(1e-6));
+      CHECK(second[i] == Approx(wanted[(i + 8) % 16]).margin(1e-6));  // with the rows swapped
+    }
+    CHECK(first[0] != Approx(first[8]).margin(1e-3));
+  }
+}
+
+TEST_CASE("Pairs are refused where a network gives no embeddings of sentences") {
+  for (const char* name : {"bert", "llama"}) {
+    const HuggingFaceFolder folder(name);
+    CHECK_THROWS_WITH(import_hugging_face(folder.path(), {.pairs = true}),
+                      Contains("pairs are of embeddings of sentences"));
+  }
 }
 
 TEST_CASE("Modules that cannot be written are refused by name") {

@@ -11,6 +11,7 @@
 #include "trainer/data/text/next_columns.h"
 #include "trainer/data/text/pack_rows.h"
 #include "trainer/data/text/passage.h"
+#include "trainer/data/text/text_places.h"
 #include "trainer/data/text_file.h"
 #include "trainer/text/require_utf8.h"
 
@@ -232,10 +233,11 @@ Dataset::Part part_of(NextTable table, NextTokenRows kind, const DatasetOptions&
   return part;
 }
 
-// Whether the object is a text of a class, or one that inference reads as it is.
+// Whether the object is a text of a class, one of a pair, or one that inference reads as it is.
 bool is_plain_text(std::span<const JsonMember> members, const DatasetOptions& options) {
   if (options.text.next.rows) return false;
   if (options.use == DataUse::inference || !options.target.empty()) return true;
+  if (options.text.column.empty() && find_member(members, usual_pair) != nullptr) return true;
   return find_member(members, "label") != nullptr;
 }
 
@@ -258,7 +260,7 @@ std::optional<NextTokenRows> next_token_rows(std::span<const fs::path> places,
     text::require_utf8(text);
     const Names names(options.text);
     std::vector<std::string> keys = names.all();
-    keys.emplace_back("label");
+    keys.insert(keys.end(), {"label", usual_pair});
     const std::size_t first = std::min(text.find_first_not_of("\r\n\t "), text.size());
     const std::string_view line = text.substr(0, text.find_first_of("\r\n", first));
     parse_json_lines(line, keys, [&](const auto& members, std::uint64_t number) {

@@ -21,6 +21,7 @@ struct Typed {
 struct SharedPairs {
   PairRows rows;
   RowLength row_length;
+  std::int64_t length;  // 0: that of the longest pair
 
   std::uint64_t ids_of(std::uint64_t row) const { return ids_of(rows, row); }
   static std::uint64_t ids_of(const PairRows& rows, std::uint64_t row) {
@@ -113,6 +114,7 @@ class PairColumn final : public Column {
     return shared_->ids_of(row);
   }
   std::optional<std::vector<std::int64_t>> labels() const override { return {}; }
+  const SharedPairs& pairs() const noexcept { return *shared_; }
 
  private:
   template <class Id>
@@ -142,6 +144,19 @@ PairTemplate template_of(const TextEncoding& encoding) {
        encoding.name(), " does not");
 }
 
+TextRows with_special_tokens(const TextRows& bare) {
+  const TextEncoding& encoding = bare.encoding();
+  TextRows rows(encoding);
+  std::vector<std::int64_t> ids;
+  for (std::uint64_t row = 0; row < bare.size(); ++row) {
+    ids.assign(encoding.beginning().begin(), encoding.beginning().end());
+    std::visit([&](auto all) { ids.insert(ids.end(), all.begin(), all.end()); }, bare[row]);
+    ids.insert(ids.end(), encoding.ending().begin(), encoding.ending().end());
+    rows.add(ids);
+  }
+  return rows;
+}
+
 }  // namespace
 
 PairRows::PairRows(const TextEncoding& encoding)
@@ -155,9 +170,31 @@ void PairRows::add(const std::string& first, const std::string& second) {
 PairColumns pair_columns(const std::string& name, PairRows rows, std::int64_t length) {
   const RowLength of_row(length, rows.size(),
                          [&](std::uint64_t row) { return SharedPairs::ids_of(rows, row); });
-  const auto shared = std::make_shared<const SharedPairs>(SharedPairs{std::move(rows), of_row});
+  const auto shared =
+      std::make_shared<const SharedPairs>(SharedPairs{std::move(rows), of_row, length});
   return {std::make_shared<PairColumn>(name, shared, false),
           std::make_shared<PairColumn>(types_name, shared, true)};
+}
+
+bool has_pairs(const Column& column) { return dynamic_cast<const PairColumn*>(&column) != nullptr; }
+
+std::optional<TextsApart> texts_apart(std::span<const std::shared_ptr<const Column>> columns) {
+  const auto at =
+      std::ranges::find_if(columns, [](const auto& column) { return has_pairs(*column); });
+  if (at == columns.end()) return {};
+  const SharedPairs& pairs = static_cast<const PairColumn&>(**at).pairs();
+  TextRows first = with_special_tokens(pairs.rows.first());
+  TextRows second = with_special_tokens(pairs.rows.second());
+  std::int64_t length = pairs.length;
+  if (length == 0) {
+    for (std::uint64_t row = 0; row < first.size(); ++row) {
+      const std::size_t longer = std::max(size_of(first[row]), size_of(second[row]));
+      length = std::max(length, static_cast<std::int64_t>(longer));
+    }
+  }
+  const std::string name = (*at)->name();
+  return TextsApart{text_column(name, std::move(first), length),
+                    text_column(name + "_pair", std::move(second), length)};
 }
 
 }  // namespace ondine::data

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -37,5 +39,16 @@ struct PairColumns {
   std::shared_ptr<const Column> types;
 };
 PairColumns pair_columns(const std::string& name, PairRows rows, std::int64_t length);
+
+// Both texts of each row by themselves, each with the special tokens of one text and rows as long
+// as those of the other.
+struct TextsApart {
+  std::shared_ptr<const Column> first;
+  std::shared_ptr<const Column> second;
+};
+// Of the columns of pair_columns(); nothing where there are none.
+std::optional<TextsApart> texts_apart(std::span<const std::shared_ptr<const Column>> columns);
+// Whether the column is of pair_columns().
+bool has_pairs(const Column& column);
 
 }  // namespace ondine::data

@@ -9,6 +9,9 @@
 
 namespace ondine::data {
 
+// The column of second texts, where rows are pairs.
+inline constexpr const char* usual_pair = "text_pair";
+
 // Every place is a .txt file, or the only one is a folder with such files.
 bool are_texts(std::span<const std::filesystem::path> places);
 // Windows of ids and the ids that follow them.

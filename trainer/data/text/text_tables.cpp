@@ -18,7 +18,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* usual_text = "text";
-constexpr const char* usual_pair = "text_pair";
 
 // The columns of texts.
 struct TextNames {

@@ -161,6 +161,57 @@ TEST_CASE("columns of a table or members of other names hold the texts of a pair
   CHECK(fed(single, 4).types == Ids(4, 0));
 }
 
+TEST_CASE("a model with an input for each text of a pair reads them apart") {
+  const TemporaryFolder folder;
+  const Dataset data =
+      open(folder, line("a b", "c d e") + line("f", "a b c d"), with(letters(bert_template)));
+  const auto fed_to = [&](std::int64_t length, const char* second, std::uint64_t row) {
+    std::vector<PortInfo> inputs;
+    for (const std::string end : {"", second}) {
+      for (const char* name : {"input_ids", "token_type_ids", "attention_mask"}) {
+        inputs.push_back(port(name + end, DType::int64, {-1, length}));
+      }
+    }
+    Feeder feeder(inputs, data);
+    const std::vector<std::uint64_t> rows{row};
+    std::vector<Ids> found;
+    for (const auto& [name, value] : feeder.take(rows)) {
+      const auto all = value.tensor().values<std::int64_t>();
+      found.emplace_back(all.begin(), all.end());
+    }
+    return found;
+  };
+  CHECK(fed_to(6, "_pair", 0) == std::vector<Ids>{{2, 4, 5, 3, 0, 0},
+                                                  Ids(6, 0),
+                                                  {1, 1, 1, 1, 0, 0},
+                                                  {2, 6, 7, 8, 3, 0},
+                                                  Ids(6, 0),
+                                                  {1, 1, 1, 1, 1, 0}});
+  // Cut off alike; as long as the longest text of both columns where the model leaves it open.
+  CHECK(fed_to(4, "_pair", 1)[0] == Ids{2, 9, 3, 0});
+  CHECK(fed_to(4, "_pair", 1)[3] == Ids{2, 4, 5, 3});
+  CHECK(fed_to(-1, "_pair", 1)[0] == Ids{2, 9, 3, 0, 0, 0});
+  CHECK(fed_to(-1, "_pair", 1)[3] == Ids{2, 4, 5, 6, 7, 3});
+  CHECK_THROWS_WITH(fed_to(6, "_other", 0), Contains("input 'input_ids_other'"));
+}
+
+TEST_CASE("pairs without a label are pairs, no texts of a model of the next token") {
+  const TemporaryFolder folder;
+  const Dataset data =
+      open(folder, "{\"text\": \"a b\", \"text_pair\": \"c\"}\n", with(letters(bert_template)));
+  CHECK(data.text()->column == "text,text_pair");
+  CHECK(data.target().empty());
+  CHECK(fed(data, 6).ids == Ids{2, 4, 5, 3, 6, 3});
+}
+
+TEST_CASE("a model with an input for each text of a pair refuses single texts") {
+  const TemporaryFolder folder;
+  const Dataset data = open(folder, "{\"text\": \"a b\"}\n", with(letters(bert_template)));
+  const std::vector<PortInfo> inputs{port("input_ids", DType::int64, {-1, 6}),
+                                     port("input_ids_pair", DType::int64, {-1, 6})};
+  CHECK_THROWS_WITH(Feeder(inputs, data), Contains("no array fits input 'input_ids_pair'"));
+}
+
 TEST_CASE("pairs without both texts, or without a rule that joins them, are refused") {
   const DatasetOptions options = with(letters(bert_template));
   CHECK_THAT(refusal(line("a", "b") + "{\"text\": \"a\", \"label\": 1}\n", options),
