@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <ondine/export.h>
@@ -37,6 +38,8 @@ struct ImportHuggingFaceReport {
   bool has_tokenizer = false;
   bool has_chat_template = false;
   std::vector<std::string> notes;  // what was left out or is assumed, a line each
+  // Options of OptionGroup::generate by which the folder's texts are written.
+  std::vector<std::pair<std::string, std::string>> generate = {};
 };
 
 // Reads config.json, model.safetensors or the files that model.safetensors.index.json lists,
@@ -44,10 +47,12 @@ struct ImportHuggingFaceReport {
 // is written: operators of ai.onnx 23, weights in float32 under the names of PyTorch's state_dict,
 // those of linear layers as [in, out]; the tokenizer and the template of conversations in the data
 // record. Dropout is not written.
-// Error(not_found) for a missing file; Error(corrupt) for a damaged one; Error(unsupported) naming
-// the architecture, member of the config, or type of a tensor that is not known; Error(mismatch)
-// naming a tensor that is missing, left over or of another shape; Error(limit) for a config or
-// weights beyond `limits`.
+// A folder of onnxruntime-genai, which has genai_config.json and no weights by themselves, is the
+// model that it names, with the sizes of its caches, tokenizer and template; it has caches as it
+// is. Error(not_found) for a missing file; Error(corrupt) for a damaged one; Error(unsupported)
+// naming the architecture, member of the config, or type of a tensor that is not known;
+// Error(mismatch) naming a tensor that is missing, left over or of another shape; Error(limit) for
+// a config or weights beyond `limits`.
 ONDINE_API Model import_hugging_face(const std::filesystem::path& folder,
                                      const ImportHuggingFaceOptions& options = {},
                                      const LoadOptions& load = {},

@@ -68,7 +68,7 @@ void HuggingFaceFolder::write_text(const std::string& name, const std::string& t
 std::vector<std::string> hugging_face_cases() {
   std::vector<std::string> names;
   for (const auto& entry : std::filesystem::directory_iterator(data_folder())) {
-    names.push_back(entry.path().stem().string());
+    if (entry.path().extension() == ".json") names.push_back(entry.path().stem().string());
   }
   std::ranges::sort(names);
   return names;

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "tests/support/hugging_face_folder.h"
+#include "tests/support/paths.h"
 #include "tests/system/run/cli_run.h"
 
 using namespace cli_test;
@@ -36,4 +37,29 @@ TEST_CASE("import-hf names a missing folder and what it cannot do") {
   shop.refuse("import-hf " + folder.path().string() + " -o none.onnx --cache",
               "a BertModel reads no earlier tokens");
   CHECK_FALSE(std::filesystem::exists(shop / "none.onnx"));
+}
+
+TEST_CASE(
+    "generate writes with a folder of onnxruntime-genai as with the model that import-hf writes") {
+  const Workshop shop;
+  const std::string folder =
+      (ondine::test::source_folder() / "tests/trainer/hugging_face/data/genai").string();
+  const std::string said = shop.succeed("import-hf " + folder + " -o net.onnx").err;
+  CHECK_THAT(said, Catch::Contains("'generate --temperature 0.8 --top-k 7 --top-p 0.9'"));
+  const auto text = shop.succeed("generate " + folder + " --prompt 'the and' --max-tokens 12");
+  CHECK_THAT(text.err, Catch::Contains("as the folder says: --temperature 0.8 --top-k 7"));
+  const std::string options = " --prompt 'the and' --max-tokens 12 --temperature 0.8 --top-k 7";
+  CHECK(text.out == shop.succeed("generate net.onnx" + options + " --top-p 0.9").out);
+  const auto own = shop.succeed("generate " + folder + options);
+  CHECK(own.out == shop.succeed("generate net.onnx" + options).out);
+  CHECK_THAT(own.err, !Catch::Contains("as the folder says"));
+}
+
+TEST_CASE("generate reads a folder of Hugging Face as import-hf does") {
+  const Workshop shop;
+  const HuggingFaceFolder folder("llama");
+  const std::string path = folder.path().string();
+  shop.refuse("generate " + path + " --prompt a --quiet",
+              "output 'logits' tensor(float)[batch, sequence, 11] has scores of 11 tokens");
+  shop.refuse("generate nowhere/ --prompt a", "nowhere");
 }

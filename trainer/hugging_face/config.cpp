@@ -17,7 +17,7 @@ constexpr std::uint64_t most_config_bytes = std::uint64_t{16} << 20;
 }  // namespace
 
 std::string Config::member(std::string_view name) const {
-  return cat("member ", quoted(cat(place_, name)), " of config.json");
+  return cat("member ", quoted(cat(place_, name)), " of ", file_);
 }
 
 const JsonValue* Config::find(std::string_view name) const {
@@ -96,7 +96,7 @@ std::optional<Config> Config::object(std::string_view name) const {
   const JsonValue* found = find(name);
   if (found == nullptr) return {};
   if (found->kind != Kind::object) fail(ErrorCode::corrupt, member(name), " is no object");
-  return Config(*found, cat(place_, name, "."));
+  return Config(*found, cat(place_, name, "."), file_);
 }
 
 void Config::require_absent(std::string_view name) const {
@@ -119,7 +119,7 @@ Config read_config(const std::filesystem::path& file, const std::string& name) {
       [&] {
         JsonValue value = graph::parse_json(read_text(file, most_config_bytes));
         if (value.kind != Kind::object) fail(ErrorCode::corrupt, "is no JSON object");
-        return Config(std::move(value), {});
+        return Config(std::move(value), {}, name);
       },
       [&] { return name; });
 }

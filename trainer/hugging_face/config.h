@@ -16,8 +16,8 @@ namespace ondine::hugging_face {
 // Error(mismatch), a number out of its range Error(limit); messages name the member.
 class Config {
  public:
-  Config(graph::JsonValue value, std::string place)
-      : value_(std::move(value)), place_(std::move(place)) {}
+  Config(graph::JsonValue value, std::string place, std::string file = "config.json")
+      : value_(std::move(value)), place_(std::move(place)), file_(std::move(file)) {}
 
   const graph::JsonValue* find(std::string_view name) const;  // null for an absent or null member
   bool has(std::string_view name) const { return find(name) != nullptr; }
@@ -46,6 +46,7 @@ class Config {
 
   graph::JsonValue value_;
   std::string place_;
+  std::string file_;
 };
 
 // The content of a JSON file of a folder, an object of at most 16 MB.

@@ -11,6 +11,7 @@
 #include "proto/export.h"
 #include "trainer/hugging_face/config.h"
 #include "trainer/hugging_face/families.h"
+#include "trainer/hugging_face/genai.h"
 #include "trainer/hugging_face/texts.h"
 #include "trainer/hugging_face/weights.h"
 #include "trainer/model/load_checked.h"
@@ -73,10 +74,8 @@ struct Imported {
   ImportHuggingFaceReport report;
 };
 
-void describe(Imported& imported, const Weights& weights, const DataRecord& record) {
+void describe(Imported& imported, const DataRecord& record) {
   ImportHuggingFaceReport& report = imported.report;
-  report.parameters = weights.parameters();
-  report.weight_bytes = weights.bytes();
   for (const graph::ValueDef& input : imported.model.def.graph.inputs) {
     report.inputs.push_back(input.name);
   }
@@ -87,8 +86,41 @@ void describe(Imported& imported, const Weights& weights, const DataRecord& reco
   report.has_chat_template = !record.text.chat_template.empty();
 }
 
+Imported import_genai(const std::filesystem::path& folder, const ImportHuggingFaceOptions& options,
+                      const LoadOptions& load) {
+  if (options.ids_only || options.pairs) {
+    fail(ErrorCode::mismatch, "the model of ", hugging_face::genai_file,
+         " is a decoder whose inputs stay as they are");
+  }
+  hugging_face::GenaiFolder genai = hugging_face::read_genai(folder, load);
+  hugging_face::FolderTexts texts =
+      hugging_face::read_texts(folder, genai.config, /*is_decoder=*/true, /*classifies=*/false);
+  Imported imported{std::move(genai.model), {}};
+  graph::ModelDef& def = imported.model.def;
+  if (graph::has_record(def.metadata)) {
+    texts.record = graph::read_record(def.metadata);  // it was trained
+  } else {
+    graph::write_record(def.metadata, texts.record);
+  }
+  ImportHuggingFaceReport& report = imported.report;
+  report.architecture = genai.config.text_or("type", "decoder");
+  for (const graph::InitializerDef& one : def.graph.initializers) {
+    report.parameters += static_cast<std::uint64_t>(one.value.size());
+    report.weight_bytes += one.value.bytes();
+  }
+  report.notes = std::move(genai.notes);
+  report.notes.insert(report.notes.end(), texts.notes.begin(), texts.notes.end());
+  report.generate = std::move(genai.generate);
+  describe(imported, texts.record);
+  return imported;
+}
+
 Imported read(const std::filesystem::path& folder, const ImportHuggingFaceOptions& options,
-              const Limits& limits) {
+              const LoadOptions& load) {
+  if (std::filesystem::exists(folder / hugging_face::genai_file)) {
+    return import_genai(folder, options, load);
+  }
+  const Limits& limits = load.limits;
   const Config config = hugging_face::read_config(folder / "config.json", "config.json");
   Imported imported;
   const std::string architecture = architecture_of(config);
@@ -125,7 +157,9 @@ Imported read(const std::filesystem::path& folder, const ImportHuggingFaceOption
   imported.model.files = weights.files();
   imported.report.architecture = architecture;
   imported.report.notes = std::move(texts.notes);
-  describe(imported, weights, texts.record);
+  imported.report.parameters = weights.parameters();
+  imported.report.weight_bytes = weights.bytes();
+  describe(imported, texts.record);
   return imported;
 }
 
@@ -143,7 +177,7 @@ Model import_hugging_face(const std::filesystem::path& folder,
                           ImportHuggingFaceReport* report) {
   return with_folder(folder, [&] {
     const StopScope scope(stop_of(load));
-    Imported imported = read(folder, options, load.limits);
+    Imported imported = read(folder, options, load);
     Model model = ModelAccess::make(std::move(imported.model), load);
     if (report != nullptr) *report = std::move(imported.report);
     return model;
@@ -155,7 +189,9 @@ ImportHuggingFaceReport import_hugging_face(const std::filesystem::path& folder,
                                             const ImportHuggingFaceOptions& options,
                                             const Limits& limits) {
   return with_folder(folder, [&] {
-    Imported imported = read(folder, options, limits);
+    LoadOptions load;
+    load.limits = limits;
+    Imported imported = read(folder, options, load);
     std::optional<std::uint64_t> external_from = options.external_data_from;
     if (!external_from && imported.report.weight_bytes >= external_above) {
       external_from = external_tensor;

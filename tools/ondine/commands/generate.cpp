@@ -1,12 +1,17 @@
 // The command `generate`: text that a language model writes, as it comes.
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
+#include <filesystem>
 #include <iostream>
 #include <string>
 #include <vector>
 
 #include <ondine/dataset.h>
 #include <ondine/generate.h>
+#include <ondine/import_hugging_face.h>
+#include <ondine/printable.h>
 
 #include "ondine/command.h"
 #include "ondine/common.h"
@@ -89,14 +94,43 @@ void generate(const Generator& generator, const CommandOptions& options) {
   if (!options.has("quiet")) print(report);
 }
 
-int run_generate(const CommandOptions& options) {
-  if (!options.has("prompt") && !options.has("chat")) {
-    throw WrongUsage("--prompt or --chat is needed");
+// Adds how the folder chooses tokens, unless an option of the command says how.
+void add_choice(const OptionValues& of_folder, OptionValues& given, bool is_quiet) {
+  constexpr std::array<std::string_view, 6> choices{"temperature", "top-k",          "top-p",
+                                                    "min-p",       "repeat-penalty", "seed"};
+  const auto is_choice = [&](const auto& one) {
+    return std::ranges::find(choices, one.first) != choices.end();
+  };
+  if (of_folder.empty() || std::ranges::any_of(given, is_choice)) return;
+  given.insert(given.end(), of_folder.begin(), of_folder.end());
+  if (is_quiet) return;
+  std::cerr << "note: tokens are chosen as the folder says:";
+  for (const auto& [name, value] : of_folder) {
+    std::cerr << " --" << name << ' ' << printable(value);
   }
-  GenerateOptions how = generate_options(options.of(OptionGroup::generate), OptionSpelling::dashes);
-  const LoadOptions load = load_of(options);
-  note_precision(load);
-  Model model = Model::load(options.text("model"), load);
+  std::cerr << '\n';
+}
+
+// A file, or a folder of Hugging Face or onnxruntime-genai.
+Model open_model(const GenerateArguments& options, OptionValues& generate) {
+  if (!std::filesystem::is_directory(options.model)) {
+    return Model::load(options.model, options.load);
+  }
+  ImportHuggingFaceReport report;
+  Model model = import_hugging_face(options.model, {.cache = true}, options.load, &report);
+  for (const std::string& note : report.notes) {
+    if (!options.quiet) std::cerr << "note: " << printable(note) << '\n';
+  }
+  add_choice(report.generate, generate, options.quiet);
+  return model;
+}
+
+int run_generate(const GenerateArguments& options) {
+  OptionValues choice = options.generate;
+  generate_options(choice, OptionSpelling::dashes);  // refused before the model is read
+  note_precision(options.load);
+  Model model = open_model(options, choice);
+  GenerateOptions how = generate_options(choice, OptionSpelling::dashes);
   const std::size_t warned = print_warnings(model);
   if (options.has("checkpoint")) take_checkpoint(model, options.text("checkpoint"));
   model = with_adapter_folders(std::move(model), options.texts("adapter"), load);
@@ -118,8 +152,33 @@ void add_generate(Parser& parser) {
       "  ondine generate model.onnx --tokenizer tokenizer.json --prompt 'In the beginning'\n"
       "  ondine generate tuned.onnx --prompt 'define: river' --temperature 0.7 --top-k 40 \\\n"
       "      --top-p 0.9 --stop END --max-tokens 200 --seed 1\n"
-      "  ondine generate tuned.onnx --chat 'What is a river?' --chat-template chatml\n",
-      run_generate);
+      "  ondine generate tuned.onnx --chat 'What is a river?' --chat-template chatml\n");
+  command
+      .option("MODEL", &options->model,
+              "Model file, or a folder of Hugging Face or onnxruntime-genai")
+      .required();
+  const Option prompt = command.option("--prompt", &options->prompt, "Text to continue");
+  const Option chat =
+      command
+          .option("--chat", &options->chat,
+                  "Message of the user to answer; '-' takes each line of the standard input as one")
+          .excludes(prompt);
+  command.option("--system", &options->system, "Message of the system, before the others")
+      .needs(chat);
+  command.option("--checkpoint", &options->checkpoint, "Checkpoint whose state to use");
+  command.option("--adapter", &options->adapters,
+                 "FOLDER or FOLDER=WEIGHT: a folder of PEFT's whose adapters count WEIGHT times, 1 "
+                 "if absent; repeat for several");
+  command.table(OptionGroup::data, options->text, {"tokenizer", "chat-template"});
+  command.find("--chat-template").needs(chat);
+  command.table(OptionGroup::generate, options->generate);
+  command.option("--quiet", &options->quiet, "Print the text, errors and warnings only");
+  add_run_options(command, options->load);
+  command.runs([options, prompt, chat] {
+    options->chats = chat.given();
+    if (!prompt.given() && !chat.given()) throw WrongUsage("--prompt or --chat is needed");
+    return run_generate(*options);
+  });
 }
 
 }  // namespace ondine::cli

@@ -15,7 +15,14 @@ int run_import_hf(const CommandOptions& options) {
       import_hugging_face(options.text("folder"), output,
                           import_options(options.of(OptionGroup::import_), OptionSpelling::dashes));
   for (const std::string& note : report.notes) std::cerr << "note: " << printable(note) << '\n';
-  std::cout << output << ": " << printable(report.architecture) << ", " << report.parameters
+  if (!report.generate.empty()) {
+    std::cerr << "note: the folder's texts are written with 'generate";
+    for (const auto& [name, value] : report.generate) {
+      std::cerr << " --" << name << ' ' << printable(value);
+    }
+    std::cerr << "'\n";
+  }
+  std::cout << options.output << ": " << printable(report.architecture) << ", " << report.parameters
             << " parameters\n  inputs   ";
   for (const std::string& name : report.inputs) std::cout << "  " << printable(name);
   std::cout << "\n  outputs  ";
@@ -28,11 +35,21 @@ int run_import_hf(const CommandOptions& options) {
 }  // namespace
 
 void add_import_hf(Parser& parser) {
-  parser.add("import-hf", "Turn a folder of Hugging Face into a model",
-             "  ondine import-hf SmolLM2-135M -o net.onnx\n"
-             "  ondine import-hf SmolLM2-135M -o decoder.onnx --cache\n"
-             "  ondine import-hf distilbert-base-uncased -o encoder.onnx --ids-only\n",
-             run_import_hf);
+  auto options = std::make_shared<ImportHfArguments>();
+  Command command =
+      parser.add("import-hf", "Turn a folder of Hugging Face into a model",
+                 "  ondine import-hf SmolLM2-135M -o net.onnx\n"
+                 "  ondine import-hf SmolLM2-135M -o decoder.onnx --cache\n"
+                 "  ondine import-hf distilbert-base-uncased -o encoder.onnx --ids-only\n");
+  command
+      .option(
+          "FOLDER", &options->folder,
+          "Folder with config.json, model.safetensors or its parts, and tokenizer.json; or one of "
+          "onnxruntime-genai")
+      .required();
+  command.option("-o,--output", &options->output, "Inference model to write").required();
+  command.table(OptionGroup::import_, options->import);
+  command.runs([options] { return run_import_hf(*options); });
 }
 
 }  // namespace ondine::cli
