@@ -2,6 +2,7 @@
 # A model of the next character of the King James Bible: run.sh [BUILD_DIR [WORK_DIR]]
 # Exits with 77 where the text cannot be had.
 set -eu
+here=$(dirname "$0")
 build=${1:-build}
 work=${2:-$build/next_character}
 ondine=$build/bin/ondine
@@ -9,21 +10,9 @@ threads=$(nproc)
 mkdir -p "$work"
 work=$(cd "$work" && pwd)
 
-# Debian's packages of the text and of the program that unpacks it; neither is installed.
-if [ ! -s "$work/verses.txt" ]; then
-  if ! command -v bible >/dev/null && ! { cd "$work" &&
-      apt-get download -qq bible-kjv bible-kjv-text && cd "$OLDPWD"; } >"$work/fetch.log" 2>&1; then
-    echo "skipped: the packages bible-kjv and bible-kjv-text cannot be had" >&2
-    exit 77
-  fi
-  for package in "$work"/*.deb; do
-    [ ! -e "$package" ] || dpkg-deb -x "$package" "$work/debian"
-  done
-  PATH=$work/debian/usr/bin:$PATH
-  # Without "Ge1:1" in front of each verse.
-  bible -f -p "$work/debian/usr/lib:/usr/lib" gen1:1-rev22:21 </dev/null |
-    sed -n 's/^[^ ]*[0-9]*:[0-9]* //p' >"$work/verses.txt"
-fi
+"$here/../common/bible.sh" "$work"
+# Without "Ge1:1" in front of each verse.
+sed 's/^[^ ]*[0-9]*:[0-9]* //' "$work/bible.txt" >"$work/verses.txt"
 # Genesis to Deuteronomy, and from there on to validate.
 head -n 5852 "$work/verses.txt" >"$work/verses_train.txt"
 sed -n '5853,6500p' "$work/verses.txt" >"$work/verses_val.txt"
