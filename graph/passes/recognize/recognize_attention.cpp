@@ -215,9 +215,8 @@ class Recognizer {
       outer = factor(curve->inputs[0]);
       outer.number *= cap;
     }
-    if (curve != nullptr && cap <= 0) return false;
     const Node* product = sole(outer.value, "MatMul");
-    if (product == nullptr) return false;
+    if (product == nullptr || (curve != nullptr && cap <= 0)) return false;
     const Type& type = type_of(outer.value);
     if (!type.ranked() ||
         (!way.split.empty() && !splits_first(type, Type::tensor(type.dtype, way.split)))) {
