@@ -27,7 +27,7 @@ RANK, ALPHA = 8, 16
 TARGETS = ["query", "key", "value", "attention.output.dense", "intermediate.dense", "output.dense"]
 TEMPERATURE = 0.05
 # Rows, tokens of a text, epochs, rows of a batch, learning rate.
-TASKS = {"spam": (480, 64, 2, 16, 1e-3), "similarity": (1024, 32, 2, 64, 1e-3)}
+TASKS = {"spam": (240, 64, 1, 16, 1e-3), "similarity": (512, 32, 1, 64, 1e-3)}
 CLASSES = ("ham", "spam")
 
 
