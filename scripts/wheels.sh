@@ -58,12 +58,18 @@ for version in $PYTHONS; do
     --config-settings=cmake.define.ONDINE_TARGET_PYTHON="${foreign:-}"
 done
 
+# auditwheel takes names of platforms of this machine only; those of another one it finds itself.
+platform=manylinux_2_17_$machine
+[ -z "$emulator" ] || platform=auto
 for wheel in "$work/wheels"/*.whl; do
-  PATH="$tools/bin:$PATH" "$tools/bin/auditwheel" repair -w "$WORK/dist" \
-    --plat "manylinux_2_17_$machine" "$wheel"
+  PATH="$tools/bin:$PATH" "$tools/bin/auditwheel" repair -w "$WORK/dist" --plat "$platform" "$wheel"
 done
 for wheel in "$WORK/dist"/*"$machine.whl"; do
   "$tools/bin/auditwheel" show "$wheel"
+  case $wheel in
+    *"manylinux_2_17_$machine"*) ;;
+    *) echo "$wheel needs more than glibc 2.17" >&2; exit 1 ;;
+  esac
   case $wheel in *-abi3-*) "$tools/bin/abi3audit" --strict --report "$wheel" ;; esac
   size=$(stat -c %s "$wheel")
   echo "$(basename "$wheel"): $size bytes"
