@@ -52,7 +52,7 @@ Kernel bind_attention(BindContext& context, AttentionCall layout) {
   return visit_compute(context.dtype(0), [&]<class C>() -> Kernel {
     Scratch scratch;
     const OperandsIn<C> operands(context, scratch, layout, takes_bf16<C>(context, layout));
-    const MaskIn<C> mask(context, scratch, layout);
+    const ScoresIn<C> scores(context, scratch, layout);
     const HeadsOut<C> y(context, scratch, 0, layout.y_rows());
     const math::AttentionPrimitive<C> attention(layout.shape, context.threads(),
                                                 product_kernels(context));
@@ -73,7 +73,7 @@ Kernel bind_attention_gradient(BindContext& context, AttentionCall layout) {
     Scratch scratch;
     const HeadsIn<C> dy(context, scratch, 0, layout.y_rows());
     const OperandsIn<C> operands(context, scratch, layout, takes_bf16<C>(context, layout));
-    const MaskIn<C> mask(context, scratch, layout);
+    const ScoresIn<C> scores(context, scratch, layout);
     const OperandsOut<C> derivatives(context, scratch, layout);
     const MaskOut<C> dmask(context, scratch, layout);
     const math::AttentionPrimitive<C> attention(layout.shape, context.threads(),

@@ -162,7 +162,7 @@ void PlainHeads<T>::weights(ThreadPool& pool, const AttentionTile& tile,
            operands.k.plain() + s.k_offset(tile.head, tile.keys.begin), to, {.alpha = scores.scale},
            memory);
   const auto weights = tables_of<T>(*kernels_).softmax->weights;
-  const auto axpy = tables_of<T>(*kernels_).vector->axpy;
+  const VectorKernels<T>& vector = *tables_of<T>(*kernels_).vector;
   const std::int64_t n = tile.keys.size;
   for (std::int64_t i = 0; i < tile.rows; ++i) {
     T* row = to + i * n;
@@ -209,7 +209,7 @@ void PlainHeads<T>::add_mask_gradient(const AttentionTile& tile, const Attention
         to[j] += more[j] == T{0} ? d : T{0};
       }
     } else {
-      kernel_set<T>(*kernels_).vector->axpy(to, T{1}, ds, n);
+      tables_of<T>(*kernels_).vector->axpy(to, T{1}, ds, n);
     }
   }
   if (more == nullptr || !replaces_products(s.replaced)) return;
@@ -241,7 +241,7 @@ void PlainHeads<T>::run_gradient(ThreadPool& pool, const AttentionTile& tile,
   if (dq == nullptr && dk == nullptr && dmask == nullptr) return;
   multiply(pool, ds_product, tile, tile_dy, operands.v.plain() + values, ds, {}, memory);
   const auto softmax_gradient = tables_of<T>(*kernels_).softmax->softmax_gradient;
-  const auto axpy = tables_of<T>(*kernels_).vector->axpy;
+  const auto tanh_gradient = tables_of<T>(*kernels_).vector->tanh_gradient;
   const std::int64_t n = tile.keys.size;
   for (std::int64_t i = 0; i < tile.rows; ++i) {
     softmax_gradient(ds + i * n, ds + i * n, p + i * n, n);

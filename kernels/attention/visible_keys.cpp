@@ -71,8 +71,8 @@ std::size_t VisibleKeys<T>::bytes(const AttentionShape& s) {
 template <class T>
 VisibleKeys<T>::VisibleKeys(const AttentionShape& shape, const AttentionScores<T>& scores,
                             const SimdTables& kernels, void* memory)
-    : shape_(&shape),
-      scores_(&scores),
+    : shape_(shape),
+      scores_(scores),
       kernels_(&kernels),
       blocks_(divide_up(shape.keys, block)),
       rows_(tile_rows(shape)),
@@ -92,7 +92,7 @@ const T* VisibleKeys<T>::kept_of(std::int64_t head, std::int64_t tile) const {
 // known that nothing is.
 template <class T>
 bool VisibleKeys<T>::read_tile(std::int64_t mask, std::int64_t tile) {
-  const AttentionShape& s = *shape_;
+  const AttentionShape& s = shape_;
   const auto max_of = tables_of<T>(*kernels_).vector->max_of;
   const std::int64_t rows = s.mask_per_query ? s.queries : 1;
   const std::int64_t first = tile * rows_;
@@ -138,14 +138,15 @@ void VisibleKeys<T>::measure(ThreadPool& pool, const AttentionOperands<T>& opera
     }
     return all;
   };
-  // Of `rows` rows of the interleaved heads of `size`, `packed` operands each.
+  // Of `rows` rows of the heads of `size` that lie beside each other, `packed` operands each.
   const auto part = [&](std::int64_t i, Elements<const T> x, std::int64_t rows, std::int64_t size,
-                        std::int64_t packed) {
+                        std::int64_t packed, bool of_keys) {
     if (!x) return T{0};
-    const std::int64_t row = s.interleaved * size;
+    const std::int64_t row = (of_keys ? s.key_heads() : s.interleaved) * size;
+    const std::int64_t matrix = of_keys && s.interleaved == 1 ? i / parts / s.group : i / parts;
     const std::int64_t first = rows * (i % parts) / parts;
     const std::int64_t last = rows * (i % parts + 1) / parts;
-    x += (i / parts * rows + first) * packed * row;
+    x += (matrix * rows + first) * packed * row;
     if (packed == 1) return norm_of(x, (last - first) * row);
     T all = 0;
     for (auto at = first; at < last; ++at, x += packed * row) {
@@ -183,7 +184,7 @@ T VisibleKeys<T>::largest_of_more(ThreadPool& pool) const {
   std::atomic<T> largest = 0;
   pool.for_chunks(divide_up(n, grain), 1, [&](std::int64_t begin, std::int64_t end) {
     const std::int64_t first = begin * grain;
-    const T here = largest_magnitude(*kernel_set<T>(*kernels_).vector, scores_.more + first,
+    const T here = largest_magnitude(*tables_of<T>(*kernels_).vector, scores_.more + first,
                                      std::min(n, end * grain) - first);
     T before = largest.load(std::memory_order_relaxed);
     while (before < here && !largest.compare_exchange_weak(before, here)) {
@@ -213,6 +214,8 @@ bool VisibleKeys<T>::find(ThreadPool& pool, const AttentionOperands<T>& operands
     }
   });
   if (!any.load()) return false;
+  more_ = largest_of_more(pool);
+  if (!(more_ < infinity<T>)) return false;
   const VectorKernels<T>& vector = *tables_of<T>(*kernels_).vector;
   measure(pool, operands, dy, vector.sum_squares, std::plus<T>());
   bool found = false;

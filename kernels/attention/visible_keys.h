@@ -63,9 +63,10 @@ class VisibleKeys {
   // Whether passing over keys of the head pays under a bound on |q| |k|, which becomes its own.
   bool pays(std::int64_t head, T bound);
 
-  const AttentionShape* shape_;
-  const AttentionScores<T>* scores_;
+  AttentionShape shape_;
+  AttentionScores<T> scores_;
   const SimdTables* kernels_;
+  T more_ = 0;
   std::int64_t blocks_, rows_, tiles_;
   T* bounds_;  // of each head; NaN where nothing is hidden
   T* kept_;    // of each mask and tile

@@ -32,6 +32,7 @@ int run_differentiate(const CommandOptions& options) {
   how.external_data_from = external_data_of(options);
   const std::string output = options.text("output");
   const LowerReport report = differentiate(options.text("model"), output, how, load_of(options));
+  print_warnings(report.warnings);
   std::cout << output << ": " << report.nodes << " nodes of ai.onnx " << report.opset << '\n';
   for (const std::string& name : report.feeds) std::cout << "  input   " << printable(name) << '\n';
   for (const std::string& name : report.results)

@@ -112,23 +112,27 @@ void add_choice(const OptionValues& of_folder, OptionValues& given, bool is_quie
 }
 
 // A file, or a folder of Hugging Face or onnxruntime-genai.
-Model open_model(const GenerateArguments& options, OptionValues& generate) {
-  if (!std::filesystem::is_directory(options.model)) {
-    return Model::load(options.model, options.load);
-  }
+Model open_model(const CommandOptions& options, OptionValues& generate) {
+  const std::string place = options.text("model");
+  const LoadOptions load = load_of(options);
+  if (!std::filesystem::is_directory(place)) return Model::load(place, load);
   ImportHuggingFaceReport report;
-  Model model = import_hugging_face(options.model, {.cache = true}, options.load, &report);
+  Model model = import_hugging_face(place, {.cache = true}, load, &report);
   for (const std::string& note : report.notes) {
-    if (!options.quiet) std::cerr << "note: " << printable(note) << '\n';
+    if (!options.has("quiet")) std::cerr << "note: " << printable(note) << '\n';
   }
-  add_choice(report.generate, generate, options.quiet);
+  add_choice(report.generate, generate, options.has("quiet"));
   return model;
 }
 
-int run_generate(const GenerateArguments& options) {
-  OptionValues choice = options.generate;
+int run_generate(const CommandOptions& options) {
+  if (!options.has("prompt") && !options.has("chat")) {
+    throw WrongUsage("--prompt or --chat is needed");
+  }
+  OptionValues choice = options.of(OptionGroup::generate);
   generate_options(choice, OptionSpelling::dashes);  // refused before the model is read
-  note_precision(options.load);
+  const LoadOptions load = load_of(options);
+  note_precision(load);
   Model model = open_model(options, choice);
   GenerateOptions how = generate_options(choice, OptionSpelling::dashes);
   const std::size_t warned = print_warnings(model);
@@ -152,33 +156,8 @@ void add_generate(Parser& parser) {
       "  ondine generate model.onnx --tokenizer tokenizer.json --prompt 'In the beginning'\n"
       "  ondine generate tuned.onnx --prompt 'define: river' --temperature 0.7 --top-k 40 \\\n"
       "      --top-p 0.9 --stop END --max-tokens 200 --seed 1\n"
-      "  ondine generate tuned.onnx --chat 'What is a river?' --chat-template chatml\n");
-  command
-      .option("MODEL", &options->model,
-              "Model file, or a folder of Hugging Face or onnxruntime-genai")
-      .required();
-  const Option prompt = command.option("--prompt", &options->prompt, "Text to continue");
-  const Option chat =
-      command
-          .option("--chat", &options->chat,
-                  "Message of the user to answer; '-' takes each line of the standard input as one")
-          .excludes(prompt);
-  command.option("--system", &options->system, "Message of the system, before the others")
-      .needs(chat);
-  command.option("--checkpoint", &options->checkpoint, "Checkpoint whose state to use");
-  command.option("--adapter", &options->adapters,
-                 "FOLDER or FOLDER=WEIGHT: a folder of PEFT's whose adapters count WEIGHT times, 1 "
-                 "if absent; repeat for several");
-  command.table(OptionGroup::data, options->text, {"tokenizer", "chat-template"});
-  command.find("--chat-template").needs(chat);
-  command.table(OptionGroup::generate, options->generate);
-  command.option("--quiet", &options->quiet, "Print the text, errors and warnings only");
-  add_run_options(command, options->load);
-  command.runs([options, prompt, chat] {
-    options->chats = chat.given();
-    if (!prompt.given() && !chat.given()) throw WrongUsage("--prompt or --chat is needed");
-    return run_generate(*options);
-  });
+      "  ondine generate tuned.onnx --chat 'What is a river?' --chat-template chatml\n",
+      run_generate);
 }
 
 }  // namespace ondine::cli

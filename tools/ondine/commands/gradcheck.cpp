@@ -28,6 +28,7 @@ GradcheckOptions gradcheck_of(const CommandOptions& options) {
 
 int run_gradcheck(const CommandOptions& options) {
   const GradientCheck check(options.text("model"), gradcheck_of(options), load_of(options));
+  print_warnings(check.warnings());
   const std::vector<PortInfo> inputs = check.inputs();
   const NamedValues feeds =
       synthetic_feeds(inputs, options.integer("dim-size"), options.count("seed") + 1,

@@ -22,7 +22,7 @@ int run_import_hf(const CommandOptions& options) {
     }
     std::cerr << "'\n";
   }
-  std::cout << options.output << ": " << printable(report.architecture) << ", " << report.parameters
+  std::cout << output << ": " << printable(report.architecture) << ", " << report.parameters
             << " parameters\n  inputs   ";
   for (const std::string& name : report.inputs) std::cout << "  " << printable(name);
   std::cout << "\n  outputs  ";
@@ -35,21 +35,11 @@ int run_import_hf(const CommandOptions& options) {
 }  // namespace
 
 void add_import_hf(Parser& parser) {
-  auto options = std::make_shared<ImportHfArguments>();
-  Command command =
-      parser.add("import-hf", "Turn a folder of Hugging Face into a model",
-                 "  ondine import-hf SmolLM2-135M -o net.onnx\n"
-                 "  ondine import-hf SmolLM2-135M -o decoder.onnx --cache\n"
-                 "  ondine import-hf distilbert-base-uncased -o encoder.onnx --ids-only\n");
-  command
-      .option(
-          "FOLDER", &options->folder,
-          "Folder with config.json, model.safetensors or its parts, and tokenizer.json; or one of "
-          "onnxruntime-genai")
-      .required();
-  command.option("-o,--output", &options->output, "Inference model to write").required();
-  command.table(OptionGroup::import_, options->import);
-  command.runs([options] { return run_import_hf(*options); });
+  parser.add("import-hf", "Turn a folder of Hugging Face into a model",
+             "  ondine import-hf SmolLM2-135M -o net.onnx\n"
+             "  ondine import-hf SmolLM2-135M -o decoder.onnx --cache\n"
+             "  ondine import-hf distilbert-base-uncased -o encoder.onnx --ids-only\n",
+             run_import_hf);
 }
 
 }  // namespace ondine::cli

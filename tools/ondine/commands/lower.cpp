@@ -17,6 +17,7 @@ int run_lower(const CommandOptions& options) {
   how.external_data_from = external_data_of(options);
   const std::string output = options.text("output");
   const LowerReport report = lower(options.text("model"), output, how, load_of(options));
+  print_warnings(report.warnings);
   std::cout << output << ": " << report.nodes << " nodes of ai.onnx " << report.opset << '\n';
   print_names("feeds  ", report.feeds);
   print_names("state  ", report.state);

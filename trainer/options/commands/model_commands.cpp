@@ -163,7 +163,8 @@ CommandRows differentiate_rows() {
 CommandRows import_hf_rows() {
   CommandRows rows;
   rows.argument("folder",
-                "Folder with config.json, model.safetensors or its parts, and tokenizer.json");
+                "Folder with config.json, model.safetensors or its parts, and tokenizer.json; or "
+                "one of onnxruntime-genai");
   rows.output("FILE", "Inference model to write").required();
   rows.use(OptionGroup::import_);
   return rows;

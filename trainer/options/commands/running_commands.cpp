@@ -55,7 +55,7 @@ CommandRows infer_rows() {
 
 CommandRows generate_command_rows() {
   CommandRows rows;
-  rows.model();
+  rows.model("Model file, or a folder of Hugging Face or onnxruntime-genai");
   rows.text("prompt", "TEXT", "Text to continue");
   rows.text("chat", "TEXT",
             "Message of the user to answer; '-' takes each line of the standard input as one")
