@@ -3,12 +3,8 @@
 # Exits with 77 where the texts cannot be had.
 set -eu
 here=$(dirname "$0")
-build=${1:-build}
-work=${2:-$build/definitions}
-ondine=$build/bin/ondine
-threads=$(nproc)
-mkdir -p "$work"
-work=$(cd "$work" && pwd)
+name=definitions
+. "$here/../common/places.sh"
 
 "$here/texts.sh" "$work"
 texts=$work/texts

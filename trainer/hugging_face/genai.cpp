@@ -123,7 +123,7 @@ void take_ports(const Config& decoder, const Limits& limits, graph::GraphDef& gr
       .take(require_object(decoder, "outputs"), genai_outputs, layers, head_size);
 }
 
-// What the search does, as options of `generate`; notes what it would do otherwise.
+// Turns the settings of the search into options of `generate`; notes those that are not followed.
 void take_search(const Config& search, GenaiFolder& to) {
   const auto add = [&](const char* option, double value) {
     to.generate.emplace_back(option, cat(value));

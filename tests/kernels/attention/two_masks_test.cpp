@@ -49,7 +49,7 @@ Tensor op(const char* name, std::vector<Value> inputs, graph::Attributes attribu
   return run_op_tensor({name, std::move(inputs), std::move(attributes)});
 }
 
-// By operators of the standard.
+// Computed by operators of the standard.
 Tensor expected(const Setting& s) {
   const OpCase one = op_case(s);
   const std::vector<std::int64_t> turn{0, 1, 3, 2};
@@ -227,7 +227,7 @@ struct Both {
     std::ranges::stable_sort(order, {}, [&](Index head) { return first[at(head)]; });
   }
 
-  // The same with one mask, which each head has for itself.
+  // One mask, the sum of both, which each head has for itself.
   AttentionHeads<T> together() const {
     AttentionHeads<T> one = heads;
     const Index elements = one.shape.queries * one.shape.keys;

@@ -16,7 +16,7 @@ constexpr std::int64_t width = 16;
 constexpr std::int64_t length = 200;
 constexpr std::uint64_t score_bytes = std::uint64_t{length} * words * sizeof(float);
 
-// What lies around the product with the head.
+// Nodes around the product with the head.
 enum class Rows { plain, scores_joined, states_joined, states_joined_alone, words_mixed };
 
 // Scores [N, T, words] of ids [N, T], or with joined rows [N T, words]; the head is a matrix of its

@@ -37,7 +37,7 @@ class CommandTable {
     }
     return values;
   }
-  // Those under which the option has an effect.
+  // Values of other options under which the option has an effect.
   OptionValues effective(const OptionInfo& option) const {
     if (option.applies.empty()) return {};
     const OptionCondition& one = option.applies.front();

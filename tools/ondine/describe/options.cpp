@@ -122,7 +122,7 @@ std::string part_of(OptionGroup group, const std::vector<std::string>& names) {
   return others.size() < names.size() ? "all but " + in_code(others) : in_code(names);
 }
 
-// What a command has of each group, and its own options.
+// Lists the groups that a command has options of, and its own options.
 std::string command_section(std::string_view command) {
   OptionRows rows;
   std::vector<std::pair<OptionGroup, std::vector<std::string>>> groups;
