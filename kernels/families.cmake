@@ -61,8 +61,8 @@ ondine_family(ml KNOWS elementwise cast)
 ondine_family(sequence KNOWS common)
 # If, Loop, Scan, SequenceMap (loop.h).
 ondine_family(control KNOWS sequence)
-# Adam, Adagrad, Momentum (optimizer.h).
-ondine_family(optimizer KNOWS common)
+# Adam, Adagrad, Momentum, and each as a sink (optimizer.h, update_sink.h).
+ondine_family(optimizer KNOWS elementwise)
 # MatMul, Gemm, Einsum, Det and SGD updates (gemm_primitive.h).
 ondine_family(matmul KNOWS optimizer)
 # Determinants, inverses and products of integers; threads are those of the pool.

@@ -14,7 +14,10 @@ using Renamed = std::pair<std::string_view, std::string_view>;
 
 constexpr std::array former_names{Renamed{"fuse_descent", "fuse_sgd_update"},
                                   Renamed{"fuse_gemm_descent", "fuse_gemm_sgd_update"},
-                                  Renamed{"fuse_formula", "fuse_elementwise"}};
+                                  Renamed{"fuse_formula", "fuse_elementwise"},
+                                  Renamed{"fuse_gemm_adam", "fuse_gemm_update"},
+                                  Renamed{"fuse_depthwise", "fuse_normalized_conv"},
+                                  Renamed{"fuse_normalized_pointwise", "fuse_normalized_conv"}};
 
 std::string_view present_name(std::string_view name) {
   const auto renamed = std::ranges::find(former_names, name, &Renamed::first);

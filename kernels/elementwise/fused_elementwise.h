@@ -23,6 +23,8 @@ struct FusedElementwise {
   // Error(invalid_model) when a step names an operand that does not come before it, or there are
   // more than max_operands.
   static FusedElementwise read(const graph::NodeView& node);
+  // Reads the attributes of a node that has other inputs: `inputs` of them are operands.
+  static FusedElementwise read(const graph::NodeView& node, std::size_t inputs);
 };
 
 }  // namespace ondine::kernels::ops

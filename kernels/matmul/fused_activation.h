@@ -1,5 +1,4 @@
-// The attribute `activation` of ConvActivation, GemmActivation, PointwiseDepthwiseConv and
-// InvertedBottleneckConv.
+// The attribute `activation` of ConvActivation, GemmActivation and ConvChain.
 #pragma once
 
 #include "graph/contract/builder.h"

@@ -1,5 +1,5 @@
 // Matrix products. Row-major; float and double: the primitive of MatMul, MatMulT, Gemm,
-// GemmActivation, GemmSgdUpdate and Einsum, and inside of attention, convolution and recurrence.
+// GemmActivation, GemmUpdate and Einsum, and inside of attention, convolution and recurrence.
 //
 // Implementations:
 //   few_rows, dots, transposed, blocked, no_product
@@ -7,7 +7,7 @@
 //   split         large products of float32 where the processor has AMX, in float32's precision
 //                 (kernels/simd/matmul/split_factors.h)
 //   packed_gemm   B packed once for many products (packed_gemm.h)
-//   thin_sgd      w - rate A B of up to four terms (optimizer_primitive.h), for GemmSgdUpdate
+//   thin_sgd      w - rate A B of up to four terms (optimizer_primitive.h), for GemmUpdate
 //   int8_vnni, int8_pairs
 //                 8-bit integers, exact (kernels/simd/matmul/int8_gemm_table.h), for Int8MatMul
 //   integer_gemm  32- and 64-bit integers, by Eigen (integer_gemm.h)

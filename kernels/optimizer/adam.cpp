@@ -5,31 +5,46 @@
 #include <cmath>
 
 #include "kernels/common/expansion.h"
-#include "kernels/optimizer/adam.h"
+#include "kernels/optimizer/update_sink.h"
 
 namespace ondine::kernels::ops {
 namespace {
 
-constexpr std::size_t groups = 4;
-
 struct Step {
-  AdamOptions options;
+  static constexpr std::size_t groups = 4;
+  double alpha, beta, epsilon, norm, norm_post;
+
+  explicit Step(const NodeView& node)
+      : alpha(node.attr_float("alpha", 0.9F)),
+        beta(node.attr_float("beta", 0.999F)),
+        epsilon(node.attr_float("epsilon", 1e-6F)),
+        norm(node.attr_float("norm_coefficient", 0.0F)),
+        norm_post(node.attr_float("norm_coefficient_post", 0.0F)) {}
+
+  // With the factor that corrects the bias of the means.
+  double rate(const Iteration& at) const {
+    if (at.count <= 0) return at.rate;
+    const auto t = static_cast<double>(at.count);
+    return at.rate * (std::sqrt(1 - std::pow(beta, t)) / (1 - std::pow(alpha, t)));
+  }
 
   template <class T>
   void operator()(ThreadPool& pool, const Iteration& at, const Variable<T>& v) const {
-    math::adam(pool, options.at<T>(at), v.n, v.in(0), v.in(1), v.in(2), v.in(3), v.out(0), v.out(1),
-               v.out(2));
+    const math::Adam<T> options{.rate = static_cast<T>(rate(at)),
+                                .alpha = static_cast<T>(alpha),
+                                .beta = static_cast<T>(beta),
+                                .norm = static_cast<T>(norm),
+                                .norm_post = static_cast<T>(norm_post),
+                                .epsilon = static_cast<T>(epsilon)};
+    math::adam(pool, options, v.n, v.in[0], v.in[1], v.in[2], v.in[3], v.out[0], v.out[1],
+               v.out[2]);
   }
 };
 
-void infer(InferContext& context) { infer_optimizer(context, groups, {0, 2, 3}); }
-
-Kernel bind(BindContext& context) {
-  return bind_optimizer(context, groups, Step{AdamOptions(context)});
-}
+void infer(InferContext& context) { infer_optimizer(context, Step::groups, {0, 2, 3}); }
 
 std::vector<Val> expand(ExpandContext& context) {
-  const OptimizerNode node(context, groups);
+  const OptimizerNode node(context, Step::groups);
   const double alpha = context.attr_float("alpha", 0.9F);
   const double beta = context.attr_float("beta", 0.999F);
   const double norm = context.attr_float("norm_coefficient", 0.0F);
@@ -55,25 +70,14 @@ std::vector<Val> expand(ExpandContext& context) {
 
 }  // namespace
 
-AdamOptions::AdamOptions(const NodeView& node)
-    : alpha(node.attr_float("alpha", 0.9F)),
-      beta(node.attr_float("beta", 0.999F)),
-      epsilon(node.attr_float("epsilon", 1e-6F)),
-      norm(node.attr_float("norm_coefficient", 0.0F)),
-      norm_post(node.attr_float("norm_coefficient_post", 0.0F)) {}
-
-double AdamOptions::rate(const Iteration& at) const {
-  if (at.count <= 0) return at.rate;
-  const auto t = static_cast<double>(at.count);
-  return at.rate * (std::sqrt(1 - std::pow(beta, t)) / (1 - std::pow(alpha, t)));
-}
-
 extern const OpDef adam{.name = "Adam",
                         .domain = "ai.onnx.preview.training",
                         .infer = infer,
-                        .bind = bind,
+                        .bind = bind_optimizer<Step>,
                         .grad = grad_of_expansion,
                         .expand = expand,
-                        .traits = {.cannot_fail = true, .variable_lists = groups}};
+                        .traits = {.cannot_fail = true, .variable_lists = Step::groups}};
+
+extern const UpdateRule adam_rule = rule_of_step<Step>("Adam");
 
 }  // namespace ondine::kernels::ops

@@ -2,27 +2,10 @@
 //   g = norm_coefficient X + G;  V' = alpha V + (T > 0 ? beta : 1) g
 //   standard: X' = X - R V';  nesterov: X' = X - R (g + alpha V')
 #include "kernels/common/expansion.h"
-#include "kernels/optimizer/optimizer.h"
+#include "kernels/optimizer/update_sink.h"
 
 namespace ondine::kernels::ops {
 namespace {
-
-constexpr std::size_t groups = 3;
-
-struct Step {
-  double alpha, beta, norm;
-  bool nesterov;
-
-  template <class T>
-  void operator()(ThreadPool& pool, const Iteration& at, const Variable<T>& v) const {
-    const math::Momentum<T> options{.rate = static_cast<T>(at.rate),
-                                    .alpha = static_cast<T>(alpha),
-                                    .beta = at.count > 0 ? static_cast<T>(beta) : T(1),
-                                    .norm = static_cast<T>(norm),
-                                    .nesterov = nesterov};
-    math::momentum(pool, options, v.n, v.in(0), v.in(1), v.in(2), v.out(0), v.out(1));
-  }
-};
 
 bool is_nesterov(const NodeView& node) {
   const std::string mode = node.attr_string("mode", "");
@@ -39,21 +22,35 @@ float required(const NodeView& node, std::string_view name) {
   return node.attr_float(name, 0.0F);
 }
 
+struct Step {
+  static constexpr std::size_t groups = 3;
+  double alpha, beta, norm;
+  bool nesterov;
+
+  explicit Step(const NodeView& node)
+      : alpha(required(node, "alpha")),
+        beta(required(node, "beta")),
+        norm(required(node, "norm_coefficient")),
+        nesterov(is_nesterov(node)) {}
+
+  template <class T>
+  void operator()(ThreadPool& pool, const Iteration& at, const Variable<T>& v) const {
+    const math::Momentum<T> options{.rate = static_cast<T>(at.rate),
+                                    .alpha = static_cast<T>(alpha),
+                                    .beta = at.count > 0 ? static_cast<T>(beta) : T(1),
+                                    .norm = static_cast<T>(norm),
+                                    .nesterov = nesterov};
+    math::momentum(pool, options, v.n, v.in[0], v.in[1], v.in[2], v.out[0], v.out[1]);
+  }
+};
+
 void infer(InferContext& context) {
   is_nesterov(context);
-  infer_optimizer(context, groups, {0, 2});
-}
-
-Kernel bind(BindContext& context) {
-  return bind_optimizer(context, groups,
-                        Step{.alpha = required(context, "alpha"),
-                             .beta = required(context, "beta"),
-                             .norm = required(context, "norm_coefficient"),
-                             .nesterov = is_nesterov(context)});
+  infer_optimizer(context, Step::groups, {0, 2});
 }
 
 std::vector<Val> expand(ExpandContext& context) {
-  const OptimizerNode node(context, groups);
+  const OptimizerNode node(context, Step::groups);
   const bool nesterov = is_nesterov(context);
   const double alpha = required(context, "alpha");
   const double norm = required(context, "norm_coefficient");
@@ -73,9 +70,11 @@ std::vector<Val> expand(ExpandContext& context) {
 extern const OpDef momentum{.name = "Momentum",
                             .domain = "ai.onnx.preview.training",
                             .infer = infer,
-                            .bind = bind,
+                            .bind = bind_optimizer<Step>,
                             .grad = grad_of_expansion,
                             .expand = expand,
-                            .traits = {.cannot_fail = true, .variable_lists = groups}};
+                            .traits = {.cannot_fail = true, .variable_lists = Step::groups}};
+
+extern const UpdateRule momentum_rule = rule_of_step<Step>("Momentum");
 
 }  // namespace ondine::kernels::ops

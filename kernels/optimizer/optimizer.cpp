@@ -46,8 +46,8 @@ void infer_optimizer(InferContext& context, std::size_t groups,
 
 ReadIteration iteration_reader(DType rate) {
   return visit(rate, FullFloats{}, []<class T>() -> ReadIteration {
-    return [](const KernelContext& call) {
-      return Iteration{static_cast<double>(*call.in<T>(0)), *call.in<std::int64_t>(1)};
+    return [](const KernelContext& call, std::size_t first) {
+      return Iteration{static_cast<double>(*call.in<T>(first)), *call.in<std::int64_t>(first + 1)};
     };
   });
 }

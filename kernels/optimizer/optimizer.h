@@ -1,8 +1,11 @@
 // Optimizers: Adam, Adagrad and Momentum of ai.onnx.preview.training. Inputs are R, T, then groups
 // of tensors for the variables (all X, all G, all V, ...); outputs are the new X, then the new
-// states. optimizer_primitive.h updates one variable in one pass; SgdUpdate and GemmSgdUpdate are
-// in kernels/matmul.
+// states. optimizer_primitive.h updates one variable in one pass; update_sink.h updates one strip
+// by strip, for products (GemmUpdate).
 #pragma once
+
+#include <array>
+#include <vector>
 
 #include "kernels/common/op.h"
 #include "kernels/optimizer/optimizer_primitive.h"
@@ -17,42 +20,29 @@ std::size_t variable_count(const NodeView& node, std::size_t groups);
 void infer_optimizer(InferContext& context, std::size_t groups,
                      std::initializer_list<std::size_t> sources);
 
-// Learning rate and iteration of one call.
+// Learning rate and iteration of one call: inputs `first` and first + 1.
 struct Iteration {
   double rate = 0;
   std::int64_t count = 0;
 };
-using ReadIteration = Iteration (*)(const KernelContext&);
+using ReadIteration = Iteration (*)(const KernelContext&, std::size_t first);
 ReadIteration iteration_reader(DType rate);
 
-// The tensors of one variable in one call.
+// The tensors of one variable, or n elements of each, in one call.
 template <class T>
-class Variable {
- public:
-  Variable(const KernelContext& call, std::size_t count, std::size_t index, std::int64_t elements,
-           const std::vector<char>& wanted)
-      : n(elements), call_(&call), count_(count), index_(index), wanted_(&wanted) {}
+struct Variable {
+  static constexpr std::size_t most_groups = 4;
 
-  const std::int64_t n;  // elements
-  const T* in(std::size_t group) const { return call_->in<T>(2 + group * count_ + index_); }
-  // The new value, or scratch memory where it is not used.
-  T* out(std::size_t k) const {
-    const std::size_t output = k * count_ + index_;
-    if ((*wanted_)[output] != 0) return call_->out<T>(output);
-    return call_->workspace<T>() + static_cast<std::int64_t>(k) * n;
-  }
-
- private:
-  const KernelContext* call_;
-  std::size_t count_;
-  std::size_t index_;
-  const std::vector<char>* wanted_;  // of each output
+  std::int64_t n = 0;                      // elements
+  std::array<const T*, most_groups> in{};  // x, its derivative, the states
+  std::array<T*, most_groups - 1> out{};   // the new x, then the states; scratch if not wanted
 };
 
-// Kernel of an optimizer: step(call.pool(), iteration, variable) for each Variable<T>. Step is
-// copied into the kernel.
+// Kernel of an optimizer. A Step is made of the node and copied into the kernel; it has `groups`,
+// how many tensors a variable has, and step(call.pool(), iteration, variable) for a Variable<T>.
 template <class Step>
-Kernel bind_optimizer(BindContext& context, std::size_t groups, Step step) {
+Kernel bind_optimizer(BindContext& context) {
+  constexpr std::size_t groups = Step::groups;
   const std::size_t count = variable_count(context, groups);
   std::vector<std::int64_t> sizes;
   std::vector<DType> dtypes;
@@ -67,11 +57,19 @@ Kernel bind_optimizer(BindContext& context, std::size_t groups, Step step) {
                                 size_of(dtypes[v]));
     }
   }
-  return [=, read = iteration_reader(context.dtype(0))](KernelContext& call) {
-    const Iteration iteration = read(call);
+  return [=, step = Step(context), read = iteration_reader(context.dtype(0))](KernelContext& call) {
+    const Iteration iteration = read(call, 0);
     for (std::size_t v = 0; v < count; ++v) {
       visit(dtypes[v], FullFloats{}, [&]<class T>() {
-        step(call.pool(), iteration, Variable<T>(call, count, v, sizes[v], wanted));
+        Variable<T> variable{.n = sizes[v]};
+        for (std::size_t k = 0; k < groups; ++k) variable.in[k] = call.in<T>(2 + k * count + v);
+        for (std::size_t k = 0; k + 1 < groups; ++k) {
+          const std::size_t output = k * count + v;
+          variable.out[k] = wanted[output] != 0
+                                ? call.out<T>(output)
+                                : call.workspace<T>() + static_cast<std::int64_t>(k) * sizes[v];
+        }
+        step(call.pool(), iteration, variable);
       });
     }
   };

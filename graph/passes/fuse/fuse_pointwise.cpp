@@ -1,7 +1,7 @@
-// Chains around depthwise convolutions whose results nothing else reads. A pointwise convolution,
-// the depthwise convolution of its result and the pointwise convolution of that, with the
-// activations after them, become InvertedBottleneckConv, also without the first; the first two
-// alone PointwiseDepthwiseConv, where the planes between are large.
+// Chains around depthwise convolutions whose results nothing else reads become ConvChain: a
+// pointwise convolution, the depthwise convolution of its result and the pointwise convolution of
+// that, with the activations after them, also without the first; and the first two alone, if the
+// planes between are large.
 #include <algorithm>
 
 #include "graph/passes/fuse.h"
@@ -74,8 +74,8 @@ bool is_fusable_depthwise(const Node& node, const Graph& graph) {
   return is_depthwise(conv, graph[node.inputs[0]].type, w) && has_usual_window(conv, *w.shape());
 }
 
-// A fusable depthwise convolution with the inputs and attributes of PointwiseDepthwiseConv: those
-// of a pointwise convolution are absent where none lies before it.
+// A fusable depthwise convolution with the inputs and attributes of a ConvChain that ends with it:
+// those of a pointwise convolution are absent if none lies before it.
 Node with_inner(const Node& depthwise, const Graph& graph, const Uses& uses) {
   Node fused = depthwise;
   fused.version = 1;
@@ -121,16 +121,15 @@ bool fuse_bottleneck(Node& node, const Graph& graph, const Uses& uses, const OpD
 
 bool run(Graph& graph, const PassContext& context) {
   if (context.catalogue == nullptr) return false;
-  const OpDef* const pair = context.catalogue->find(ondine_domain, "PointwiseDepthwiseConv");
-  const OpDef* const bottleneck = context.catalogue->find(ondine_domain, "InvertedBottleneckConv");
-  if (pair == nullptr || bottleneck == nullptr) return false;
+  const OpDef* const chain = context.catalogue->find(ondine_domain, "ConvChain");
+  if (chain == nullptr) return false;
   // In float32 packing factors before their product takes longer than storing what is between.
   const bool chains =
       context.rounds_factors && fuse_nodes(graph, [&](Node& node, const Uses& uses) {
-        return fuse_bottleneck(node, graph, uses, *bottleneck);
+        return fuse_bottleneck(node, graph, uses, *chain);
       });
   const bool pairs = fuse_nodes(
-      graph, [&](Node& node, const Uses& uses) { return fuse_pair(node, graph, uses, *pair); });
+      graph, [&](Node& node, const Uses& uses) { return fuse_pair(node, graph, uses, *chain); });
   return pairs || chains;
 }
 

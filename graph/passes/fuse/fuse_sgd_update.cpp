@@ -1,6 +1,7 @@
 // w - g * rate becomes SgdUpdate(w, g, rate); SgdUpdate(w, op(a) op(b), rate), with op the identity
-// or a transposition, becomes GemmSgdUpdate(w, a, b, rate).
+// or a transposition, becomes GemmUpdate.
 #include "graph/passes/fuse.h"
+#include "graph/passes/fuse/product_update.h"
 
 namespace ondine::graph {
 namespace {
@@ -33,13 +34,8 @@ bool to_product(Node& node, const Graph& graph, const OpDef* op, const Uses& use
     return false;
   const Node* product = uses.sole_producer(node.inputs[1], "Gemm");
   if (product == nullptr) return false;
-  const NodeView view(*product);
-  if (view.has_input(2) || view.attr_float("alpha", 1) != 1) return false;
-  if (!graph[node.inputs[0]].type.shape()) return false;
-  node.inputs = {node.inputs[0], product->inputs[0], product->inputs[1], node.inputs[2]};
-  node.op = op;
-  node.attributes = {{"transA", view.attr_int("transA", 0)},
-                     {"transB", view.attr_int("transB", 0)}};
+  if (!is_sole_product(*product) || !graph[node.inputs[0]].type.shape()) return false;
+  update_by_product(node, *op, 1, 0, *product);
   return true;
 }
 
@@ -57,7 +53,7 @@ bool run_sgd_update(Graph& graph, const PassContext& context) {
 }
 
 bool run_gemm_sgd_update(Graph& graph, const PassContext& context) {
-  return run(graph, context, "GemmSgdUpdate", to_product);
+  return run(graph, context, "GemmUpdate", to_product);
 }
 
 }  // namespace

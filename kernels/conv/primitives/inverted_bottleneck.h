@@ -1,5 +1,5 @@
 // A pointwise convolution, the depthwise convolution of its result and the pointwise convolution of
-// that, in float and double: the primitive of InvertedBottleneckConv. Bands of rows, or small
+// that, in float and double: a primitive of ConvChain. Bands of rows, or small
 // images together, stay in a second cache from x to y: depthwise results are packed as the right
 // factor of the last product as soon as they are computed.
 #pragma once

@@ -4,7 +4,6 @@
 
 #include "kernels/conv/algorithms/algorithm.h"
 #include "kernels/conv/sources/grouped_sums.h"
-#include "kernels/norm/normalized_rows.h"
 
 namespace ondine::math {
 namespace {
@@ -14,43 +13,24 @@ using Index = std::int64_t;
 constexpr Index block_bytes = 512 * 1024;  // of what is to stay in a second cache
 constexpr Index least_positions = 64;      // of a block, for products need some columns
 constexpr Index longest_run = 2048;        // positions
-constexpr Index asked_bytes = 2048;        // of the next row
 constexpr Index most_channels = 144;       // of a block of the derivative
 constexpr Index least_tasks = 16;          // of the derivative, where there are images enough
 constexpr Index work_of_task = Index{1} << 18;
 
-// Some positions of some channels of an image.
-struct Block {
-  Index image, channel, channels, first, count;
-};
-
-// Normalizes a block into rows of z that are `ld` elements apart. Args are those of one of the
-// primitives.
-template <class T, class Args>
-void normalize_block(const NormalizedPointwiseDesc& desc, const SimdTables& kernels,
-                     const Args& args, const T* mean, const T* variance, const Block& block, T* z,
-                     Index ld) {
-  constexpr Index size = sizeof(T);
-  const NormalizedRows<T, T> rows(desc.norm, kernels);
-  const T* const x = elements_of<T>(args.x);
-  for (Index i = 0; i < block.channels; ++i) {
-    const Index c = block.channel + i;
-    const auto row = rows.row(mean[c], variance[c], args.scale[c], args.bias[c]);
-    const Index at = (block.image * desc.in_channels + c) * desc.positions + block.first;
-    // Streams of the hardware end with a row.
-    if (i + 1 < block.channels) {
-      rows.ask_for(x + at + desc.positions, std::min(block.count * size, asked_bytes));
-    }
-    rows.normalize(row, z + i * ld, x + at, nullptr, nullptr, block.count);
-  }
-}
+constexpr Index least_plane = 196;  // positions
 
 }  // namespace
+
+bool takes_normalized_pointwise(const ConvShape& shape) {
+  return is_pointwise(shape) && shape.groups == 1 && volume(shape.in) >= least_plane;
+}
 
 template <class T>
 NormalizedPointwiseConv<T>::NormalizedPointwiseConv(const NormalizedPointwiseDesc& desc,
                                                     int threads, const SimdTables& given)
-    : desc_(desc), kernels_(&without(given, ProductMode::bf16)) {
+    : desc_(desc),
+      kernels_(&without(given, ProductMode::bf16)),
+      source_(desc.norm, desc.in_channels, desc.positions, *kernels_) {
   if (desc.batch * desc.out_channels * desc.positions == 0) return;
   const Index fitting = block_bytes / (std::max<Index>(1, desc.in_channels) * Index{sizeof(T)});
   Index most = std::max(fitting, least_positions);
@@ -89,47 +69,28 @@ GemmCall<T> NormalizedPointwiseConv<T>::product(Index count) const {
 }
 
 template <class T>
-void NormalizedPointwiseConv<T>::run(ThreadPool& pool, const NormalizedPointwiseArgs<T>& args,
+void NormalizedPointwiseConv<T>::run(ThreadPool& pool, const NormalizedConvArgs<T>& args,
                                      Workspace workspace) const {
-  find_statistics(pool, args);
+  const NormalizedOperand<T> from = source_.operand(pool, args, desc_.batch);
   if (blocks_ == 0) return;
   const Index work = desc_.in_channels * desc_.out_channels * block_;
   ScratchPool(workspace, slot_bytes_)
       .for_chunks(pool, desc_.batch * blocks_, grain_of(work, work_of_task),
                   [&](std::byte* slot, Index task, Index last) {
                     for (; task < last; ++task) {
-                      run_block(args, task / blocks_, task % blocks_, slot);
+                      run_block(args, from, task / blocks_, task % blocks_, slot);
                     }
                   });
 }
 
 template <class T>
-void NormalizedPointwiseConv<T>::find_statistics(ThreadPool& pool,
-                                                 const NormalizedPointwiseArgs<T>& args) const {
-  if (args.mean != nullptr) {
-    std::copy_n(args.mean, desc_.in_channels, args.batch_mean);
-    std::copy_n(args.variance, desc_.in_channels, args.batch_variance);
-    return;
-  }
-  const NormalizedRows<T, T> rows(desc_.norm, *kernels_);
-  const Index elements = desc_.batch * desc_.positions;
-  pool.for_chunks(desc_.in_channels, grain_of(elements, work_of_task), [&](Index c, Index last) {
-    for (; c < last; ++c) {
-      rows.statistics(args.x.plain() + c * desc_.positions, desc_.batch,
-                      desc_.in_channels * desc_.positions, desc_.positions, args.batch_mean + c,
-                      args.batch_variance + c);
-    }
-  });
-}
-
-template <class T>
-void NormalizedPointwiseConv<T>::run_block(const NormalizedPointwiseArgs<T>& args, Index image,
+void NormalizedPointwiseConv<T>::run_block(const NormalizedConvArgs<T>& args,
+                                           const NormalizedOperand<T>& from, Index image,
                                            Index block, std::byte* slot) const {
   const Index first = block * block_;
   const Index count = std::min(block_, desc_.positions - first);
   T* const z = reinterpret_cast<T*>(slot);
-  normalize_block<T>(desc_, *kernels_, args, args.batch_mean, args.batch_variance,
-                     {image, 0, desc_.in_channels, first, count}, z, block_);
+  source_.read(from, {image, 0, desc_.in_channels, first, count}, z, block_);
   GemmCall<T> call = product(count);
   call.a = args.w;
   call.b = z;
@@ -140,7 +101,9 @@ void NormalizedPointwiseConv<T>::run_block(const NormalizedPointwiseArgs<T>& arg
 template <class T>
 NormalizedPointwiseWeights<T>::NormalizedPointwiseWeights(const NormalizedPointwiseDesc& desc,
                                                           int threads, const SimdTables& given)
-    : desc_(desc), kernels_(&without(given, ProductMode::bf16)) {
+    : desc_(desc),
+      kernels_(&without(given, ProductMode::bf16)),
+      source_(desc.norm, desc.in_channels, desc.positions, *kernels_) {
   if (desc.batch * desc.in_channels * desc.out_channels * desc.positions == 0) return;
   channels_ = even_chunk(desc.in_channels, most_channels);
   blocks_ = divide_up(desc.in_channels, channels_);
@@ -177,8 +140,7 @@ GemmCall<T> NormalizedPointwiseWeights<T>::product(Index channels, Index count) 
 }
 
 template <class T>
-void NormalizedPointwiseWeights<T>::run(ThreadPool& pool,
-                                        const NormalizedPointwiseWeightsArgs<T>& args,
+void NormalizedPointwiseWeights<T>::run(ThreadPool& pool, const NormalizedConvWeightsArgs<T>& args,
                                         Workspace workspace) const {
   const Index in = desc_.in_channels, out = desc_.out_channels;
   if (blocks_ == 0) {
@@ -206,16 +168,15 @@ void NormalizedPointwiseWeights<T>::run(ThreadPool& pool,
 }
 
 template <class T>
-void NormalizedPointwiseWeights<T>::run_block(const NormalizedPointwiseWeightsArgs<T>& args,
-                                              Index first, Index last, Index channel,
-                                              std::byte* slot, T* sums) const {
+void NormalizedPointwiseWeights<T>::run_block(const NormalizedConvWeightsArgs<T>& args, Index first,
+                                              Index last, Index channel, std::byte* slot,
+                                              T* sums) const {
   const Index channels = std::min(channels_, desc_.in_channels - channel);
   T* const z = reinterpret_cast<T*>(slot);
   for (Index image = first; image < last; ++image) {
     for (Index begin = 0; begin < desc_.positions; begin += run_) {
       const Index count = std::min(run_, desc_.positions - begin);
-      normalize_block<T>(desc_, *kernels_, args, args.mean, args.variance,
-                         {image, channel, channels, begin, count}, z, run_);
+      source_.read(args.z, {image, channel, channels, begin, count}, z, run_);
       GemmCall<T> call = product(channels, count);
       call.a = args.dy + image * desc_.out_channels * desc_.positions + begin;
       call.b = z;

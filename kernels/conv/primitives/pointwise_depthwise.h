@@ -1,5 +1,5 @@
-// A pointwise convolution and the depthwise convolution of its result, in float and double: the
-// primitive of PointwiseDepthwiseConv. The result of the first is made in bands of rows, of some
+// A pointwise convolution and the depthwise convolution of its result, in float and double: a
+// primitive of ConvChain. The result of the first is made in bands of rows, of some
 // channels at a time, that stay in a second cache until the windows over them are convolved.
 #pragma once
 

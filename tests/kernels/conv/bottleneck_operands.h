@@ -1,4 +1,4 @@
-// Operands of PointwiseDepthwiseConv and InvertedBottleneckConv: of 6 channels of planes of
+// Operands of ConvChain: of 6 channels of planes of
 // `size` x `size`, from 3 of x and to 4 of y.
 #pragma once
 

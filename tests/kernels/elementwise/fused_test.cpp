@@ -13,19 +13,6 @@ namespace {
 
 const std::string domain(graph::ondine_domain);
 
-std::vector<double> product(const Tensor& a, const Tensor& b) {
-  const auto x = as_doubles(a);
-  const auto y = as_doubles(b);
-  const auto m = static_cast<std::size_t>(a.shape()[0]);
-  const auto k = static_cast<std::size_t>(a.shape()[1]);
-  const auto n = static_cast<std::size_t>(b.shape()[1]);
-  std::vector<double> out(m * n);
-  for (std::size_t i = 0; i < m * k * n; ++i) {
-    out[i / (k * n) * n + i % n] += x[i / n] * y[i / n % k * n + i % n];
-  }
-  return out;
-}
-
 }  // namespace
 
 TEST_CASE("ReluGrad lets through what is above zero, ClipGrad what is within the bounds") {
@@ -54,7 +41,7 @@ TEST_CASE("the derivatives of the fused gradients are those of their expansions"
                   .domain = domain});
 }
 
-TEST_CASE("SgdUpdate and GemmSgdUpdate take a step of gradient descent") {
+TEST_CASE("SgdUpdate takes a step of gradient descent") {
   const Tensor rate = Tensor::scalar(0.5F);
   const Tensor w = random_floats({37, 19}, 5);
   const Tensor g = random_floats({37, 19}, 6);
@@ -63,30 +50,6 @@ TEST_CASE("SgdUpdate and GemmSgdUpdate take a step of gradient descent") {
     CHECK(next.values<float>()[i] ==
           Approx(w.values<float>()[i] - 0.5F * g.values<float>()[i]).margin(1e-6));
   }
-  // Thin and thick products.
-  for (const std::int64_t k : {std::int64_t{1}, std::int64_t{3}, std::int64_t{40}}) {
-    const Tensor a = random_floats({37, k}, 7);
-    const Tensor b = random_floats({k, 19}, 8);
-    const auto want = product(a, b);
-    const Tensor got =
-        run_op_tensor({.op = "GemmSgdUpdate", .inputs = {w, a, b, rate}, .domain = domain});
-    for (std::size_t i = 0; i < want.size(); ++i) {
-      CHECK(got.values<float>()[i] ==
-            Approx(w.values<float>()[i] - 0.5 * want[i]).epsilon(1e-4).margin(1e-4));
-    }
-  }
-}
-
-TEST_CASE("GemmSgdUpdate transposes its factors") {
-  const Tensor w = Tensor::of<float>({2, 3}, {0, 0, 0, 0, 0, 0});
-  const Tensor a = Tensor::of<float>({1, 2}, {1, 2});
-  const Tensor b = Tensor::of<float>({3, 1}, {3, 4, 5});
-  check_close(
-      run_op_tensor({.op = "GemmSgdUpdate",
-                     .inputs = {w, a, b, Tensor::scalar(1.0F)},
-                     .attributes = {{"transA", std::int64_t{1}}, {"transB", std::int64_t{1}}},
-                     .domain = domain}),
-      Tensor::of<float>({2, 3}, {-3, -4, -5, -6, -8, -10}));
 }
 
 namespace {
@@ -169,11 +132,6 @@ TEST_CASE("the derivatives of the steps are those of their expansions") {
        .inputs = {random_tensor({3, 4}, 1), random_tensor({3, 4}, 2), random_tensor({}, 3)},
        .domain = domain},
       {.variants = false});
-  check_gradient({.op = "GemmSgdUpdate",
-                  .inputs = {random_tensor({3, 4}, 1), random_tensor({3, 2}, 2),
-                             random_tensor({2, 4}, 3), random_tensor({}, 4)},
-                  .domain = domain},
-                 {.variants = false});
 }
 
 namespace {

@@ -31,16 +31,15 @@ TEST_CASE("every constant of Fusion is a fusion that there is") {
                               Fusion::move_relu_gradient,
                               Fusion::fuse_normalization,
                               Fusion::fuse_depthwise_gradient,
-                              Fusion::fuse_depthwise,
-                              Fusion::fuse_normalized_pointwise,
+                              Fusion::fuse_normalized_conv,
                               Fusion::fuse_pointwise_gradient,
                               Fusion::fuse_activation,
                               Fusion::fuse_pointwise,
                               Fusion::fuse_gather_gradient,
                               Fusion::fuse_sgd_update,
                               Fusion::fuse_gemm_sgd_update,
-                              Fusion::fuse_gemm_adam,
-                              Fusion::fuse_elementwise}) {
+                              Fusion::fuse_elementwise,
+                              Fusion::fuse_gemm_update}) {
     CAPTURE(fusion.name());
     CHECK(std::ranges::count(all, fusion) == 1);
   }
@@ -57,6 +56,11 @@ TEST_CASE("the names that fusions had before are still understood") {
   CHECK(fusions_from_name("fuse_descent") == std::vector{Fusion::fuse_sgd_update});
   CHECK(fusions_from_name("fuse_gemm_descent") == std::vector{Fusion::fuse_gemm_sgd_update});
   CHECK(fusions_from_name("fuse_formula") == std::vector{Fusion::fuse_elementwise});
+  CHECK(fusions_from_name("fuse_gemm_adam") == std::vector{Fusion::fuse_gemm_adam});
+  CHECK(Fusion::fuse_gemm_adam == Fusion::fuse_gemm_update);
+  for (const char* former : {"fuse_depthwise", "fuse_normalized_pointwise"}) {
+    CHECK(fusions_from_name(former) == std::vector{Fusion::fuse_normalized_conv});
+  }
 }
 
 TEST_CASE("an unknown fusion is refused with the names there are") {

@@ -132,8 +132,12 @@ class GradientChooser {
       next = none;
       for (const ValueId id : graph_.nodes[node].inputs) {
         if (id == no_value || is_fixed_[index(id)]) continue;
-        const ValueId root = root_[index(id)];
-        if (root == no_value) return;  // not in the arena
+        ValueId root = root_[index(id)];
+        if (root == no_value) {
+          if (producer_[index(id)] != none) return;  // not in the arena
+          // A variable that another update overwrites: that one waits, with its gradient.
+          root = id;
+        }
         if (next == none && is_base(graph_.nodes[node], id)) {
           next = producer_[index(id)];
         } else if (!held_.contains(root)) {

@@ -1,4 +1,4 @@
-// NormalizedDepthwiseConv and its derivative against the operators that they stand for.
+// NormalizedConv of depthwise windows and its derivative against the operators that they stand for.
 #include <catch2/catch.hpp>
 
 #include "graph/contract/catalogue.h"
@@ -45,7 +45,7 @@ struct Operands {
     attributes.insert(attributes.end(), activation.begin(), activation.end());
     attributes.emplace_back("training_mode", std::int64_t{1});
     attributes.emplace_back("momentum", 0.75F);
-    return {.op = "NormalizedDepthwiseConv",
+    return {.op = "NormalizedConv",
             .inputs = {x, scale, bias, mean, variance, w},
             .attributes = attributes,
             .outputs = 7,
@@ -85,7 +85,7 @@ std::vector<Value> normalized_again(const Tensor& y) {
 
 }  // namespace
 
-TEST_CASE("NormalizedDepthwiseConv is what its operators are one after the other") {
+TEST_CASE("NormalizedConv of depthwise windows is what its operators are one after the other") {
   for (const std::int64_t size : {1, 2, 9, 34}) {
     for (const std::int64_t stride : {1, 2}) {
       for (const std::string activation : {"Clip", "Relu", "HardSwish", "Swish"}) {
@@ -104,13 +104,13 @@ TEST_CASE("NormalizedDepthwiseConv is what its operators are one after the other
   }
 }
 
-TEST_CASE("the derivatives of NormalizedDepthwiseConv are those of its expansion") {
+TEST_CASE("the derivatives of NormalizedConv of depthwise windows are those of its expansion") {
   for (const std::string activation : {"Clip", "Relu", "HardSwish", "Swish"}) {
     check_gradient(Operands(4, 2, activation).forward(), {.variants = false});
   }
 }
 
-TEST_CASE("NormalizedDepthwiseConv rejects operands of other sizes") {
+TEST_CASE("NormalizedConv of depthwise windows rejects operands of other sizes") {
   OpCase wrong = Operands(8, 1, "Relu").forward();
   wrong.inputs[1] = random_tensor({4}, 1);
   CHECK_THROWS_WITH(run_op(wrong), Catch::Contains("numbers of channels"));

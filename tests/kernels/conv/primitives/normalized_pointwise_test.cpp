@@ -1,141 +1,18 @@
-// NormalizedPointwiseConv and its derivative by the weights against the operators that they stand
-// for.
+// The primitives of NormalizedConv and its derivative by the weights against their definition.
+#include <cmath>
+
 #include <catch2/catch.hpp>
 
-#include "graph/contract/catalogue.h"
+#include "kernels/conv/primitives/normalized_images.h"
 #include "kernels/conv/primitives/normalized_pointwise.h"
 #include "tests/kernels/common/row_test.h"
-#include "tests/support/op_harness.h"
 
 namespace ondine::test {
 namespace {
 
-const std::string domain(graph::ondine_domain);
-using Int64s = std::vector<std::int64_t>;
 using Index = std::int64_t;
 
-struct Operands {
-  Operands(const Shape& in, Index out, const std::string& name)
-      : channels(in[1]),
-        x(random_tensor(in, 1)),
-        dy(random_tensor({in[0], out, in[2], in[3]}, 2)),
-        w(random_tensor({out, in[1], 1, 1}, 3)),
-        w_shape(Tensor::of<std::int64_t>({4}, {out, in[1], 1, 1})) {
-    if (name == "Relu") {
-      activation = {{"relu", std::int64_t{1}}};
-    } else if (name == "Clip") {
-      activation = {{"low", -0.25F}, {"high", 0.5F}};
-    } else {
-      activation = {{"activation", name}};
-      if (name == "Swish") activation.emplace_back("alpha", 1.25F);
-    }
-  }
-
-  graph::Attributes attributes(bool train) const {
-    graph::Attributes all = activation;
-    if (train) all.emplace_back("training_mode", std::int64_t{1});
-    all.emplace_back("momentum", 0.75F);
-    return all;
-  }
-  std::vector<Value> normalized(bool train) const {
-    return run_op({.op = "BatchNormalizationActivation",
-                   .inputs = {x, scale, bias, mean, variance},
-                   .attributes = attributes(train),
-                   .outputs = train ? 5U : 1U,
-                   .domain = domain});
-  }
-  OpCase forward() const {
-    return {.op = "NormalizedPointwiseConv",
-            .inputs = {x, scale, bias, mean, variance, w},
-            .attributes = attributes(true),
-            .outputs = 5,
-            .domain = domain};
-  }
-  OpCase weights() const {
-    return {.op = "NormalizedPointwiseConvGradWeight",
-            .inputs = {x, scale, bias, mean, variance, dy, w_shape},
-            .attributes = attributes(false),
-            .outputs = 1,
-            .domain = domain};
-  }
-
-  graph::Attributes activation;
-  Index channels;
-  Tensor x, dy, w, w_shape;
-  Tensor scale = random_tensor({channels}, 4), bias = random_tensor({channels}, 5);
-  Tensor mean = random_tensor({channels}, 6);
-  Tensor variance = random_tensor({channels}, 7, 0.5, 2);
-};
-
 }  // namespace
-
-TEST_CASE("NormalizedPointwiseConv is what its operators are one after the other") {
-  for (const Shape& in : {Shape{2, 3, 1, 1}, Shape{3, 5, 14, 14}, Shape{1, 40, 61, 58}}) {
-    for (const std::string activation : {"Clip", "Relu", "HardSwish", "Swish"}) {
-      CAPTURE(in[1], in[2], activation);
-      const Operands o(in, 7, activation);
-      const auto want = o.normalized(true);
-      const Tensor y = run_op_tensor({.op = "Conv", .inputs = {want[0].tensor(), o.w}});
-      const auto got = run_op(o.forward());
-      check_close(got[0].tensor(), y);
-      for (std::size_t k = 1; k < 5; ++k) check_close(got[k].tensor(), want[k].tensor());
-      OpCase given = o.forward();
-      for (const std::size_t k : {3, 4}) given.inputs.push_back(got[k].tensor());
-      const auto same = run_op(given);
-      for (std::size_t k = 0; k < 5; ++k) CHECK(same[k].tensor().identical(got[k].tensor()));
-    }
-  }
-}
-
-TEST_CASE("NormalizedPointwiseConvGradWeight is what its operators are one after the other") {
-  for (const Shape& in : {Shape{2, 3, 1, 1}, Shape{3, 5, 14, 14}, Shape{2, 150, 49, 48}}) {
-    for (const std::string activation : {"Clip", "Relu", "HardSwish", "Swish"}) {
-      CAPTURE(in[1], in[2], activation);
-      const Operands o(in, 7, activation);
-      check_close(run_op_tensor(o.weights()),
-                  run_op_tensor({.op = "ConvGradWeight",
-                                 .inputs = {o.normalized(false)[0].tensor(), o.dy, o.w_shape},
-                                 .domain = domain}));
-    }
-  }
-}
-
-TEST_CASE("the derivatives of pointwise convolutions of normalized planes follow their expansion") {
-  for (const std::string activation : {"Clip", "Relu", "HardSwish", "Swish"}) {
-    const Operands o({2, 3, 2, 3}, 2, activation);
-    OpCase one = o.forward();
-    one.outputs = 3;
-    check_gradient(one, {.variants = false});
-    check_gradient(o.weights(), {.variants = false});
-  }
-}
-
-TEST_CASE("pointwise convolutions of normalized planes reject operands of other sizes") {
-  const Operands o({2, 3, 8, 8}, 4, "Relu");
-  OpCase wrong = o.forward();
-  wrong.inputs[1] = random_tensor({4}, 1);
-  CHECK_THROWS_WITH(run_op(wrong), Catch::Contains("numbers of channels"));
-  wrong = o.forward();
-  wrong.inputs.emplace_back(random_tensor({3}, 1));
-  CHECK_THROWS_WITH(run_op(wrong), Catch::Contains("given together"));
-  wrong.inputs.emplace_back(random_tensor({4}, 1));
-  CHECK_THROWS_WITH(run_op(wrong), Catch::Contains("numbers of channels"));
-  wrong = o.forward();
-  wrong.inputs[5] = random_tensor({4, 3, 3, 3}, 1);
-  CHECK_THROWS_WITH(run_op(wrong), Catch::Contains("windows of one element"));
-  wrong = o.forward();
-  wrong.attributes.emplace_back("strides", Int64s{2, 2});
-  CHECK_THROWS_WITH(run_op(wrong), Catch::Contains("windows of one element"));
-  wrong = o.weights();
-  wrong.inputs[5] = random_tensor({2, 4, 8, 7}, 1);
-  CHECK_THROWS_WITH(run_op(wrong), Catch::Contains("dims of x and dy"));
-  wrong = o.weights();
-  wrong.inputs[3] = random_tensor({4}, 1);
-  CHECK_THROWS_WITH(run_op(wrong), Catch::Contains("numbers of channels"));
-  wrong = o.weights();
-  wrong.inputs[0] = random_tensor({2, 3, 8}, 1);
-  CHECK_THROWS_WITH(run_op(wrong), Catch::Contains("not planes"));
-}
 
 TEST_CASE("without samples statistics are NaN and the derivative is 0") {
   ThreadPool pool(2);
@@ -150,9 +27,16 @@ TEST_CASE("without samples statistics are NaN and the derivative is 0") {
   const math::test::Scratch none(weights.workspace());
   weights.run(pool, {.dw = dw.data()}, none);
   for (const float v : dw) CHECK(v == 0);
+  const math::ConvShape empty{
+      .batch = 0, .in_channels = 3, .out_channels = 2, .in = {1, 3, 3}, .out = {1, 3, 3}};
+  const math::NormalizedImages<float> images({empty, {}}, math::ConvDirection::backward_weights, 2);
+  const math::test::Scratch memory(images.workspace());
+  std::ranges::fill(dw, 1.0F);
+  images.run(pool, math::NormalizedConvWeightsArgs<float>{.dw = dw.data()}, memory);
+  for (const float v : dw) CHECK(v == 0);
 }
 
-TEMPLATE_TEST_CASE("pointwise convolutions of normalized planes have the same bits for any threads",
+TEMPLATE_TEST_CASE("convolutions of normalized planes have the same bits for any number of threads",
                    "", float, double) {
   using T = TestType;
   for (const auto& [batch, in, out, positions] :
@@ -194,35 +78,46 @@ TEMPLATE_TEST_CASE("pointwise convolutions of normalized planes have the same bi
         }
       });
     }
-    math::test::check<T>(
-        wanted, sizeof(T) == 4 ? 2e-5 : 1e-13,
-        [&](ThreadPool& pool, const math::SimdTables& kernels) {
-          const math::NormalizedPointwiseConv<T> forward(desc, pool.threads(), kernels);
-          const math::NormalizedPointwiseWeights<T> weights(desc, pool.threads(), kernels);
-          const math::test::Scratch scratch(forward.workspace()), more(weights.workspace());
-          std::vector<T> results(wanted.size()), mean(scale.size()), variance(scale.size());
-          forward.run(pool,
-                      {.x = x.data(),
-                       .scale = scale.data(),
-                       .bias = bias.data(),
-                       .w = w.data(),
-                       .y = results.data(),
-                       .batch_mean = mean.data(),
-                       .batch_variance = variance.data()},
-                      scratch);
-          weights.run(pool,
-                      {.x = x.data(),
-                       .scale = scale.data(),
-                       .bias = bias.data(),
-                       .mean = mean.data(),
-                       .variance = variance.data(),
-                       .dy = dy.data(),
-                       .dw = results.data() + batch * out * positions},
-                      more);
-          CHECK(scratch.intact());
-          CHECK(more.intact());
-          return results;
-        });
+    // Both primitives: planes of one row and windows of one element are a convolution too.
+    const auto run = [&](ThreadPool& pool, const auto& forward, const auto& weights) {
+      const math::test::Scratch scratch(forward.workspace()), more(weights.workspace());
+      std::vector<T> results(wanted.size()), mean(scale.size()), variance(scale.size());
+      forward.run(pool,
+                  math::NormalizedConvArgs<T>{.x = x.data(),
+                                              .scale = scale.data(),
+                                              .bias = bias.data(),
+                                              .w = w.data(),
+                                              .y = results.data(),
+                                              .batch_mean = mean.data(),
+                                              .batch_variance = variance.data()},
+                  scratch);
+      weights.run(pool,
+                  math::NormalizedConvWeightsArgs<T>{
+                      .z = {x.data(), scale.data(), bias.data(), mean.data(), variance.data()},
+                      .dy = dy.data(),
+                      .dw = results.data() + batch * out * positions},
+                  more);
+      CHECK(scratch.intact());
+      CHECK(more.intact());
+      return results;
+    };
+    const double bound = sizeof(T) == 4 ? 2e-5 : 1e-13;
+    math::test::check<T>(wanted, bound, [&](ThreadPool& pool, const math::SimdTables& kernels) {
+      return run(pool, math::NormalizedPointwiseConv<T>(desc, pool.threads(), kernels),
+                 math::NormalizedPointwiseWeights<T>(desc, pool.threads(), kernels));
+    });
+    math::NormalizedImagesDesc images{{}, desc.norm};
+    images.shape.batch = batch;
+    images.shape.in_channels = in;
+    images.shape.out_channels = out;
+    images.shape.in = images.shape.out = {1, 1, positions};
+    math::test::check<T>(wanted, bound, [&](ThreadPool& pool, const math::SimdTables& kernels) {
+      const int threads = pool.threads();
+      return run(pool,
+                 math::NormalizedImages<T>(images, math::ConvDirection::forward, threads, kernels),
+                 math::NormalizedImages<T>(images, math::ConvDirection::backward_weights, threads,
+                                           kernels));
+    });
   }
 }
 

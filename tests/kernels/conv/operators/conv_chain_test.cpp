@@ -1,4 +1,4 @@
-// InvertedBottleneckConv against the operators that it stands for.
+// ConvChain that ends with a pointwise convolution against the operators that it stands for.
 #include <catch2/catch.hpp>
 
 #include "tests/kernels/conv/bottleneck_operands.h"
@@ -15,7 +15,7 @@ struct Operands : BottleneckOperands {
     if (!inner.empty()) attributes.emplace_back("inner_activation", inner);
     if (!between.empty()) attributes.emplace_back("depthwise_activation", between);
     if (!last.empty()) attributes.emplace_back("activation", last);
-    return {.op = "InvertedBottleneckConv",
+    return {.op = "ConvChain",
             .inputs = {x, pointwise, inner_bias, depthwise, bias, projection, projection_bias},
             .attributes = attributes,
             .domain = domain};
@@ -26,7 +26,7 @@ struct Operands : BottleneckOperands {
     graph::Attributes attributes = window;
     if (!inner.empty()) attributes.emplace_back("inner_activation", inner);
     if (!between.empty()) attributes.emplace_back("activation", between);
-    const Tensor z = run_op_tensor({.op = "PointwiseDepthwiseConv",
+    const Tensor z = run_op_tensor({.op = "ConvChain",
                                     .inputs = {x, pointwise, inner_bias, depthwise, bias},
                                     .attributes = attributes,
                                     .domain = domain});
@@ -42,7 +42,7 @@ struct Operands : BottleneckOperands {
 
 }  // namespace
 
-TEST_CASE("InvertedBottleneckConv is what its operators are one after the other") {
+TEST_CASE("ConvChain of three convolutions is what its operators are one after the other") {
   for (const std::string inner : {"", "Relu", "HardSwish"}) {
     for (const std::string between : {"", "Relu6"}) {
       for (const std::string last : {"", "Relu"}) {
@@ -56,7 +56,7 @@ TEST_CASE("InvertedBottleneckConv is what its operators are one after the other"
   }
 }
 
-TEST_CASE("InvertedBottleneckConv without a first convolution convolves x itself") {
+TEST_CASE("ConvChain without a first convolution convolves x itself") {
   for (const std::int64_t stride : {1, 2}) {
     Operands o(13, stride);
     o.x = random_tensor({2, 6, 9, 9}, 1);
@@ -80,12 +80,13 @@ TEST_CASE("InvertedBottleneckConv without a first convolution convolves x itself
   }
 }
 
-TEST_CASE("the derivatives of InvertedBottleneckConv are those of its expansion") {
+TEST_CASE("the derivatives of ConvChain of three convolutions are those of its expansion") {
   check_gradient(Operands(4, 2).fused("Swish", "Relu", ""), {.variants = false});
   check_gradient(Operands(4).fused("", "", "Relu6"), {.variants = false});
 }
 
-TEST_CASE("InvertedBottleneckConv rejects operands of other sizes and activations it lacks") {
+TEST_CASE(
+    "ConvChain of three convolutions rejects operands of other sizes and activations it lacks") {
   const auto rejects = [](std::size_t input, const Shape& shape, const std::string& message) {
     OpCase wrong = Operands(8).fused("Relu", "", "");
     wrong.inputs[input] = random_tensor(shape, 1);

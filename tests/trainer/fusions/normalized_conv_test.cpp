@@ -1,4 +1,4 @@
-// Networks whose pointwise convolutions normalize their input themselves train as those in which
+// Networks whose convolutions normalize their input themselves train as those in which
 // the normalized values are stored.
 #include <ondine/build.h>
 #include <ondine/model.h>
@@ -19,8 +19,8 @@ using Int64s = std::vector<std::int64_t>;
 constexpr std::int64_t size = 16;
 
 // Normalization, an activation and a pointwise convolution: one that takes them, one that has a
-// bias, one whose input is added to its result, one after a depthwise convolution, one of planes
-// that are too small.
+// bias, one whose input is added to its result, one after a depthwise convolution, one of small
+// planes; and a 3 x 3 convolution with stride 2.
 void save_network(const std::filesystem::path& file, std::vector<std::string> trained) {
   ModelBuilder b("network");
   std::uint64_t seed = 0;
@@ -55,7 +55,12 @@ void save_network(const std::filesystem::path& file, std::vector<std::string> tr
   const std::string pooled =
       b.node("MaxPool", {after}, {{"kernel_shape", Int64s(2, 2)}, {"strides", Int64s(2, 2)}});
   const std::string wide = conv(pooled, "wide", 6, 6, 3);
-  const std::string small = conv(b.node("Relu", {normal(wide, "small.norm", 6)}), "small", 6, 8, 1);
+  const std::string strided = b.node("Conv",
+                                     {b.node("Relu", {normal(wide, "strided.norm", 6)}),
+                                      random("strided.w", {6, 6, 3, 3}, -0.3F, 0.3F)},
+                                     {{"pads", Int64s(4, 1)}, {"strides", Int64s(2, 2)}});
+  const std::string small =
+      conv(b.node("Relu", {normal(strided, "small.norm", 6)}), "small", 6, 8, 1);
   const std::string flat = b.node("Flatten", {b.node("GlobalAveragePool", {small})});
   b.output(b.node("Gemm", {flat, random("last.w", {8, 4}, -0.5F, 0.5F),
                            random("last.b", {4}, -0.5F, 0.5F)}),
@@ -92,23 +97,24 @@ void check_near(const std::vector<float>& got, const std::vector<float>& want) {
 
 }  // namespace
 
-TEST_CASE("pointwise convolutions of large planes take the normalization that they alone read") {
+TEST_CASE("convolutions take the normalization that they alone read") {
   if (!fusions_run()) return;
   const TemporaryFolder folder;
   const auto file = folder / "network.onnx";
   save_network(file, {"*.w", "*.b"});
   const std::string text = Model::load(file).inspect("optimized");
-  CHECK(count(text, "NormalizedPointwiseConv-") == 2);
-  CHECK(count(text, "NormalizedPointwiseConvGradWeight-") == 2);
+  // Not of small planes that are pointwise, of which z is an addend, or that have a bias.
+  CHECK(count(text, "NormalizedConv-") == 4);
+  CHECK(count(text, "NormalizedConvGradWeight-") == 3);
   LoadOptions without;
-  without.no_fusion = {Fusion::fuse_normalized_pointwise};
-  CHECK(count(Model::load(file, without).inspect("optimized"), "NormalizedPointwise") == 0);
+  without.no_fusion = {Fusion::fuse_normalized_conv};
+  CHECK(count(Model::load(file, without).inspect("optimized"), "NormalizedConv") == 0);
   LoadOptions rounded;
   rounded.precision = Precision::bfloat16;
-  CHECK(count(Model::load(file, rounded).inspect("optimized"), "NormalizedPointwise") == 0);
+  CHECK(count(Model::load(file, rounded).inspect("optimized"), "NormalizedConv-") == 1);
 }
 
-TEST_CASE("networks train alike whether pointwise convolutions take the normalization or not") {
+TEST_CASE("networks train alike whether convolutions take the normalization or not") {
   const TemporaryFolder folder;
   const auto file = folder / "network.onnx";
   for (const std::vector<std::string>& names :
@@ -116,7 +122,7 @@ TEST_CASE("networks train alike whether pointwise convolutions take the normaliz
     CAPTURE(names.size(), names.front());
     save_network(file, names);
     LoadOptions without;
-    without.no_fusion = {Fusion::fuse_normalized_pointwise};
+    without.no_fusion = {Fusion::fuse_normalized_conv};
     const auto want = trained(file, without);
     std::vector<float> last;
     for (const int threads : {1, 3}) {

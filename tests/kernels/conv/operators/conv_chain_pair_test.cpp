@@ -1,4 +1,4 @@
-// PointwiseDepthwiseConv against the operators that it stands for.
+// ConvChain of a pointwise and a depthwise convolution against the operators that it stands for.
 #include <catch2/catch.hpp>
 
 #include "tests/kernels/conv/bottleneck_operands.h"
@@ -14,7 +14,7 @@ struct Operands : BottleneckOperands {
     if (!inner.empty()) attributes.emplace_back("inner_activation", inner);
     if (inner == "Swish") attributes.emplace_back("inner_alpha", 1.25F);
     if (!activation.empty()) attributes.emplace_back("activation", activation);
-    return {.op = "PointwiseDepthwiseConv",
+    return {.op = "ConvChain",
             .inputs = {x, pointwise, inner_bias, depthwise, bias},
             .attributes = attributes,
             .domain = domain};
@@ -43,7 +43,7 @@ struct Operands : BottleneckOperands {
 
 }  // namespace
 
-TEST_CASE("PointwiseDepthwiseConv is what its operators are one after the other") {
+TEST_CASE("ConvChain of two convolutions is what its operators are one after the other") {
   for (const std::string inner : {"", "Relu", "Relu6", "HardSwish", "Swish"}) {
     for (const std::string activation : {"", "Relu", "Relu6"}) {
       for (const std::int64_t stride : {1, 2}) {
@@ -55,13 +55,13 @@ TEST_CASE("PointwiseDepthwiseConv is what its operators are one after the other"
   }
 }
 
-TEST_CASE("the derivatives of PointwiseDepthwiseConv are those of its expansion") {
+TEST_CASE("the derivatives of ConvChain of two convolutions are those of its expansion") {
   for (const std::string inner : {"Relu", "Relu6", "HardSwish", "Swish"}) {
     check_gradient(Operands(4, 2).fused(inner, "Relu"), {.variants = false});
   }
 }
 
-TEST_CASE("PointwiseDepthwiseConv rejects operands of other sizes and activations it lacks") {
+TEST_CASE("ConvChain of two convolutions rejects operands of other sizes and activations it lacks") {
   const auto rejects = [](std::size_t input, const Shape& shape, const std::string& message) {
     OpCase wrong = Operands(8).fused("Relu", "");
     wrong.inputs[input] = random_tensor(shape, 1);
@@ -77,7 +77,7 @@ TEST_CASE("PointwiseDepthwiseConv rejects operands of other sizes and activation
   CHECK_THROWS_WITH(run_op(Operands(8).fused("Selu", "")), Catch::Contains("Selu"));
   OpCase without = Operands(8).fused("Relu", "");
   without.inputs[1] = without.inputs[2] = Value();
-  CHECK_THROWS_WITH(run_op(without), Catch::Contains("the pointwise weights are missing"));
+  CHECK_THROWS_WITH(run_op(without), Catch::Contains("the weights of both pointwise convolutions are missing"));
 }
 
 }  // namespace ondine::test

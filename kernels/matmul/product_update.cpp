@@ -1,10 +1,11 @@
-// adam_update.cpp — ai.ondine GemmAdam(R, T, X, V, H, A, B, dy, indices): Adam of one variable X
-// [m, n] with the gradient op(A) op(B), to which the rows of dy are added at their indices where
-// given, as GatherGrad does. It is computed for a strip of rows at a time, each just before its
-// update, so that it is never held as a whole and its elements are still in a cache. Attributes:
-// those of Adam, transA and transB. The results have the bits of Gemm, GatherGrad and Adam.
+// product_update.cpp — ai.ondine GemmUpdate(A, B, dy, indices, inputs of an optimizer...): an update
+// of a variable [m, n] with the gradient op(A) op(B), to which the rows of dy are added at their
+// indices where given, as GatherGrad does. The gradient is computed for a strip of rows at a time,
+// each just before its update, so that it is never held as a whole and its elements are still in a
+// cache. Attributes: transA, transB; optimizer, the operator that updates (update_sink.h), and its
+// attributes; gradient, which of its inputs the gradient is; like, an input of the node that has
+// the type of the variable. The results have the bits of Gemm, GatherGrad and the optimizer.
 #include <algorithm>
-#include <array>
 #include <optional>
 #include <utility>
 
@@ -18,21 +19,52 @@
 #include "kernels/matmul/gemm_primitive.h"
 #include "kernels/matmul/packed_gemm.h"
 #include "kernels/matmul/rounded_factors.h"
-#include "kernels/optimizer/adam.h"
+#include "kernels/matmul/sgd_product.h"
+#include "kernels/optimizer/update_sink.h"
 
 namespace ondine::kernels::ops {
 namespace {
 
-enum Input : std::size_t { rate_in, count_in, x_in, v_in, h_in, a_in, b_in, dy_in, indices_in };
+enum Input : std::size_t { a_in, b_in, dy_in, indices_in, first_of_optimizer };
+
+UpdateInputs update_inputs(const NodeView& node) {
+  const std::int64_t gradient = node.attr_int("gradient", -1);
+  const std::size_t count = node.input_count() - std::min<std::size_t>(4, node.input_count());
+  if (gradient < 0 || static_cast<std::uint64_t>(gradient) > count) {
+    fail(ErrorCode::invalid_model, "attribute \"gradient\" is ", gradient,
+         ", but the optimizer has ", count, " other inputs");
+  }
+  return {first_of_optimizer, static_cast<std::size_t>(gradient)};
+}
+
+const UpdateRule& rule_of(const NodeView& node) {
+  return update_rule(node.attr_string("optimizer", ""));
+}
+
+std::size_t variable_input(const NodeView& node) {
+  const std::int64_t like = node.attr_int("like", -1);
+  constexpr std::int64_t first = first_of_optimizer;
+  if (like < first || !node.has_input(static_cast<std::size_t>(like))) {
+    fail(ErrorCode::invalid_model, "attribute \"like\" is ", like, ", which is no variable");
+  }
+  return static_cast<std::size_t>(like);
+}
 
 void infer(InferContext& context) {
-  for (std::size_t k = 0; k < 3; ++k) {
-    if (!compatible(context.input(x_in), context.input(x_in + k))) {
-      context.reject("the tensors of the variable differ: ", to_string(context.input(x_in)),
-                     " and ", to_string(context.input(x_in + k)));
-    }
-    context.set_output(k, context.input(x_in + k));
+  const std::size_t inputs = context.input_count() - update_inputs(context).first + 1;
+  const std::size_t outputs = rule_of(context).outputs(context, inputs);
+  if (context.output_count() > outputs) {
+    context.reject("the node has ", context.output_count(), " outputs, the optimizer has ",
+                   outputs);
   }
+  if (!rule_of(context).is_sink() && context.has_input(dy_in)) {
+    context.reject("a SgdUpdate takes no rows of dy");
+  }
+  const Type& variable = context.input(variable_input(context));
+  for (std::size_t i = first_of_optimizer; i < context.input_count(); ++i) {
+    if (!context.has_input(i)) context.reject("input ", i, " is missing");
+  }
+  for (std::size_t k = 0; k < context.output_count(); ++k) context.set_output(k, variable);
 }
 
 // Rows of a strip of few MB. Threads get equally many strips, unless these had few rows then. The
@@ -63,8 +95,7 @@ class Strips {
         strips_(math::divide_up(m_, std::max<std::int64_t>(1, rows_))),
         apart_(strips_ % context.threads() == 0 || strips_ >= 2 * context.threads()),
         kernels_(&math::simd_tables(context.precision())),
-        adam_(context),
-        read_(iteration_reader(context.dtype(rate_in))),
+        sink_(rule_of(context).template make<T>(context, update_inputs(context))),
         product_(shape_, 1, product_threads(context), *kernels_),
         packs_(apart_ && strips_ > 1 && !product_.splits() &&
                std::min(shape.n, shape.k) >= math::least_rounded),
@@ -79,10 +110,11 @@ class Strips {
     };
     const std::size_t strip = static_cast<std::size_t>(rows_ * shape_.n) * sizeof(T);
     gradient_ = place(strip);
-    for (std::size_t k = 0; k < 3; ++k) {
-      wanted_[k] = context.has_output(k);
-      if (!wanted_[k]) unused_[k] = place(strip);
+    std::size_t unused = 0;
+    for (std::size_t k = 0; k < context.output_count(); ++k) {
+      if (!context.has_output(k)) unused = context.output_count();
     }
+    unused_ = place(unused * strip);
     work_ = place(packs_ ? math::packed_gemm_scratch<T>(shape_, *kernels_)
                          : std::max(product_.workspace(), rest_.workspace()));
     if (packs_) {
@@ -95,27 +127,26 @@ class Strips {
   }
 
   void operator()(KernelContext& call) const {
-    const math::Adam<T> options = adam_.at<T>(read_(call));
     const std::int64_t* index = indices_ ? indices_->read_unchecked(call, m_) : nullptr;
     auto* const slots = call.workspace<std::byte>() + index_bytes_ + packed_bytes_;
     if (packs_) math::pack(call.pool(), shape_, b_of(call), packed_b(call), *kernels_);
     if (!apart_) {
-      for (std::int64_t i = 0; i < strips_; ++i) run_strip(call, options, index, i, slots);
+      for (std::int64_t i = 0; i < strips_; ++i) run_strip(call, index, i, slots);
       return;
     }
     // A task runs all that it calls on its own thread, where the gradient stays in a cache.
     math::ScratchPool({slots, slots_}, slot_bytes_)
         .for_chunks(call.pool(), strips_, 1,
                     [&](std::byte* slot, std::int64_t first, std::int64_t last) {
-                      for (auto i = first; i < last; ++i) run_strip(call, options, index, i, slot);
+                      for (auto i = first; i < last; ++i) run_strip(call, index, i, slot);
                     });
   }
 
  private:
   int product_threads(const BindContext& context) const { return apart_ ? 1 : context.threads(); }
 
-  void run_strip(KernelContext& call, const math::Adam<T>& options, const std::int64_t* index,
-                 std::int64_t strip, std::byte* slot) const {
+  void run_strip(KernelContext& call, const std::int64_t* index, std::int64_t strip,
+                 std::byte* slot) const {
     T* const gradient = reinterpret_cast<T*>(slot + gradient_);
     const std::int64_t first = strip * rows_;
     const std::int64_t last = std::min(m_, first + rows_);
@@ -123,12 +154,10 @@ class Strips {
     const math::Elements<const T> a = elements_in<T>(call, a_in, shape_.a_stored) + at_a;
     multiply(call, a, last - first, gradient, slot + work_);
     if (indices_) add_rows(call, index, first, last, gradient);
-    const std::int64_t at = first * shape_.n;
-    const auto out = [&](std::size_t k) {
-      return wanted_[k] ? call.out<T>(k) + at : reinterpret_cast<T*>(slot + unused_[k]);
-    };
-    math::adam(call.pool(), options, (last - first) * shape_.n, call.in<T>(x_in) + at, gradient,
-               call.in<T>(v_in) + at, call.in<T>(h_in) + at, out(0), out(1), out(2));
+    sink_->take(call, {.first = first * shape_.n,
+                       .count = (last - first) * shape_.n,
+                       .gradient = gradient,
+                       .unused = reinterpret_cast<T*>(slot + unused_)});
   }
 
   math::Elements<const T> b_of(KernelContext& call) const {
@@ -177,34 +206,45 @@ class Strips {
   std::int64_t strips_;
   bool apart_;  // each strip on one thread
   const math::SimdTables* kernels_;
-  AdamOptions adam_;
-  ReadIteration read_;
+  MadeSink<T> sink_;
   math::GemmPrimitive<T> product_;
   bool packs_;                   // B, once for all strips
   math::GemmPrimitive<T> rest_;  // of the last strip, if it has fewer rows
   std::optional<IndexInput> indices_;
   // The workspace: the indices, packed B, then slots of strips.
   std::size_t index_bytes_ = 0, packed_bytes_ = 0, slots_ = 0, slot_bytes_ = 0;
-  std::size_t gradient_ = 0;
-  std::array<bool, 3> wanted_{};
-  std::array<std::size_t, 3> unused_{};
-  std::size_t work_ = 0;
+  std::size_t gradient_ = 0, unused_ = 0, work_ = 0;
 };
 
 Kernel bind(BindContext& context) {
-  const Shape x = context.shape(x_in);
+  const std::size_t like = variable_input(context);
+  const Shape x = context.shape(like);
   const bool trans_a = context.attr_int("transA", 0) != 0;
-  math::GemmShape shape{.m = x[0],
-                        .n = x[1],
-                        .k = context.shape(a_in)[trans_a ? 0 : 1],
+  const bool trans_b = context.attr_int("transB", 0) != 0;
+  const Shape a = context.shape(a_in), b = context.shape(b_in);
+  math::GemmShape shape{.m = a[trans_a ? 1 : 0],
+                        .n = b[trans_b ? 0 : 1],
+                        .k = a[trans_a ? 0 : 1],
                         .trans_a = trans_a,
-                        .trans_b = context.attr_int("transB", 0) != 0};
-  return visit(context.dtype(x_in), Types<float, double>{}, [&]<class T>() -> Kernel {
+                        .trans_b = trans_b};
+  if (!(x == Shape{shape.m, shape.n}) || b[trans_b ? 1 : 0] != shape.k) {
+    fail(ErrorCode::mismatch, "factors ", a, " and ", b, " give no gradient of ", x);
+  }
+  return visit(context.dtype(like), Types<float, double>{}, [&]<class T>() -> Kernel {
     // A plan stores factors in bfloat16 only where the product takes them.
     shape.a_stored = storage_of<T>(context, a_in);
     shape.b_stored = storage_of<T>(context, b_in);
+    const UpdateInputs at = update_inputs(context);
+    if (!rule_of(context).is_sink()) {
+      return bind_sgd_product<T>(context, shape, at.at(0), at.at(2));
+    }
     return Strips<T>(context, shape);
   });
+}
+
+bool is_own(std::string_view attribute) {
+  return attribute == "transA" || attribute == "transB" || attribute == "optimizer" ||
+         attribute == "gradient" || attribute == "like";
 }
 
 std::vector<Val> expand(ExpandContext& context) {
@@ -212,32 +252,37 @@ std::vector<Val> expand(ExpandContext& context) {
   Val gradient = b.node(
       "Gemm", {context.x(a_in), context.x(b_in)},
       {{"transA", context.attr_int("transA", 0)}, {"transB", context.attr_int("transB", 0)}});
+  const UpdateInputs at = update_inputs(context);
   if (context.x(dy_in)) {
-    gradient = b.node(
-        "GatherGrad",
-        {context.x(dy_in), context.x(indices_in), graph::shape_of(context.x(x_in)), gradient},
-        {{"axis", std::int64_t{0}}}, ondine_domain);
+    gradient = b.node("GatherGrad",
+                      {context.x(dy_in), context.x(indices_in),
+                       graph::shape_of(context.x(variable_input(context))), gradient},
+                      {{"axis", std::int64_t{0}}}, ondine_domain);
+  }
+  std::vector<Val> inputs;
+  for (std::size_t i = 0; i <= context.input_count() - at.first; ++i) {
+    inputs.push_back(i == at.gradient ? gradient : context.x(at.at(i)));
   }
   graph::Attributes attributes;
-  for (const char* name :
-       {"alpha", "beta", "epsilon", "norm_coefficient", "norm_coefficient_post"}) {
-    if (context.has_attr(name)) attributes.emplace_back(name, context.attr_float(name, 0));
+  for (const graph::Attribute& each : context.node().attributes) {
+    if (!is_own(each.name)) attributes.push_back(each);
   }
-  const std::vector<Val> inputs{context.x(rate_in), context.x(count_in), context.x(x_in),
-                                gradient,           context.x(v_in),     context.x(h_in)};
-  return b.nodes("Adam", inputs, attributes, 3, "ai.onnx.preview.training");
+  const UpdateRule& rule = rule_of(context);
+  return b.nodes(rule.op, inputs, attributes, context.output_count(), rule.domain);
 }
 
 }  // namespace
 
-extern const OpDef gemm_adam{
-    .name = "GemmAdam",
+extern const OpDef gemm_update{
+    .name = "GemmUpdate",
     .domain = ondine_domain,
     .infer = infer,
     .bind = bind,
     .grad = grad_of_expansion,
     .expand = expand,
-    .traits = {.inplace = 0b11100, .cannot_fail = true, .inplace_every_output = true},
-    .rounded = rounds_factors<5>};
+    .traits = {.inplace = any_input << first_of_optimizer,
+               .cannot_fail = true,
+               .inplace_every_output = true},
+    .rounded = rounds_factors<a_in>};
 
 }  // namespace ondine::kernels::ops

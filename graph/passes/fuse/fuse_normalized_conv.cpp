@@ -1,15 +1,17 @@
-// A pointwise convolution of z = BatchNormalizationActivation(x, ...) by the statistics of the
-// batch, and its derivative by the weights, read x and normalize it themselves, provided that
-// nothing else reads z but its shape, which is that of x:
-//   y = Conv(z, w)                  y, ... = NormalizedPointwiseConv(x, ..., w)
-//   dw = ConvGradWeight(z, dy, s)   dw = NormalizedPointwiseConvGradWeight(x, ..., dy, s)
-// A depthwise convolution that made x finds its statistics, while it has x in a cache.
+// A convolution of z = BatchNormalizationActivation(x, ...) by the statistics of the batch, and its
+// derivative by the weights, read x and normalize it themselves, provided that nothing else reads z
+// but its shape, which is that of x:
+//   y = Conv(z, w)                  y, ... = NormalizedConv(x, ..., w)
+//   dw = ConvGradWeight(z, dy, s)   dw = NormalizedConvGradWeight(x, ..., dy, s)
+// A depthwise convolution that made x finds its statistics, while it has x in a cache. Products
+// that round their factors best read z as it is stored, so that with them only depthwise
+// convolutions take the normalization.
 #include "graph/passes/fuse.h"
 
 namespace ondine::graph {
 namespace {
 
-// Smaller planes of several images are joined for one product, which needs z.
+// Smaller planes of several images are joined for one pointwise product, which needs z.
 constexpr std::int64_t least_positions = 196;
 
 bool are_large_planes(const Type& x) {
@@ -20,8 +22,9 @@ bool are_large_planes(const Type& x) {
 
 class Fuser {
  public:
-  Fuser(Graph& graph, const OpDef* forward, const OpDef* weights)
+  Fuser(Graph& graph, const PassContext& context, const OpDef* forward, const OpDef* weights)
       : graph_(&graph),
+        keeps_precision_(context.keeps_precision),
         forward_(forward),
         weights_(weights),
         gone_(graph.nodes.size()),
@@ -32,12 +35,13 @@ class Fuser {
     if (node.op->name != "Conv" || !node.op->domain.empty()) return false;
     const ValueId z = node.inputs[0];
     const Node* norm = uses.producer(z, "BatchNormalizationActivation", ondine_domain);
-    if (norm == nullptr || !is_full_float(*graph_, z) || !are_large_planes((*graph_)[z].type)) {
+    if (norm == nullptr || !is_full_float(*graph_, z) || !is_taken_by_convolution(*norm)) {
       return false;
     }
-    const NodeView conv(node);
-    if (!is_taken_by_convolution(*norm)) return false;
-    if (conv.has_input(2) || !is_pointwise(conv, (*graph_)[node.inputs[1]].type)) return false;
+    if (NodeView(node).has_input(2) || !(keeps_precision_ || is_depthwise(node))) return false;
+    if (is_pointwise(NodeView(node), type_of(node.inputs[1])) && !are_large_planes(type_of(z))) {
+      return false;
+    }
     // Nobody reads a statistic before the convolution.
     if (is_read_between(*norm, node, 1)) return false;
     const auto derivatives = derivatives_.of(z);
@@ -50,11 +54,10 @@ class Fuser {
       replace_derivative(*derivative, *norm);
     }
     for (const std::size_t each : shapes) graph_->nodes[each].inputs[0] = norm->inputs[0];
+    const bool finds = is_depthwise(node);
     take_normalization(node, *norm, *forward_);
-    if (const Node* deep =
-            uses.producer(node.inputs[0], "NormalizedDepthwiseConv", ondine_domain)) {
-      take_statistics(node, *deep);
-    }
+    const Node* const before = uses.producer(node.inputs[0], "NormalizedConv", ondine_domain);
+    if (!finds && before != nullptr && is_depthwise(*before)) take_statistics(node, *before);
     gone_[static_cast<std::size_t>(norm - graph_->nodes.data())] = true;
     return true;
   }
@@ -62,17 +65,24 @@ class Fuser {
   const std::vector<bool>& gone() const { return gone_; }
 
  private:
+  const Type& type_of(ValueId id) const { return (*graph_)[id].type; }
+
+  // Conv or NormalizedConv.
+  bool is_depthwise(const Node& node) const {
+    const ValueId w = node.inputs[node.op == forward_ ? 5 : 1];
+    return graph::is_depthwise(NodeView(node), type_of(node.inputs[0]), type_of(w));
+  }
+
   bool is_derivative(const Node& node, const Node& norm) const {
     const bool has_statistics =
         norm.outputs.size() >= 5 && norm.outputs[3] != no_value && norm.outputs[4] != no_value;
-    return has_statistics && node.inputs[1] != node.inputs[0] &&
-           is_pointwise(NodeView(node), (*graph_)[node.outputs[0]].type);
+    return keeps_precision_ && has_statistics && node.inputs[1] != node.inputs[0];
   }
 
   void take_statistics(Node& node, const Node& deep) const {
     auto& outputs = graph_->nodes[static_cast<std::size_t>(&deep - graph_->nodes.data())].outputs;
     if (outputs.size() <= 5) {
-      const Type& x = (*graph_)[node.inputs[0]].type;
+      const Type& x = type_of(node.inputs[0]);
       const Type statistic = Type::tensor(x.dtype, Dims{(*x.dims)[1]});
       outputs.resize(5, no_value);
       outputs.push_back(graph_->add_temporary("mean", statistic));
@@ -90,6 +100,7 @@ class Fuser {
   }
 
   Graph* graph_;
+  bool keeps_precision_;
   const OpDef* forward_;
   const OpDef* weights_;
   std::vector<bool> gone_;
@@ -97,12 +108,11 @@ class Fuser {
 };
 
 bool run(Graph& graph, const PassContext& context) {
-  if (context.catalogue == nullptr || !context.keeps_precision) return false;
-  const OpDef* forward = context.catalogue->find(ondine_domain, "NormalizedPointwiseConv");
-  const OpDef* weights =
-      context.catalogue->find(ondine_domain, "NormalizedPointwiseConvGradWeight");
+  if (context.catalogue == nullptr) return false;
+  const OpDef* forward = context.catalogue->find(ondine_domain, "NormalizedConv");
+  const OpDef* weights = context.catalogue->find(ondine_domain, "NormalizedConvGradWeight");
   if (forward == nullptr || weights == nullptr) return false;
-  Fuser fuser(graph, forward, weights);
+  Fuser fuser(graph, context, forward, weights);
   const bool changed =
       fuse_nodes(graph, [&](Node& node, const Uses& uses) { return fuser.fuse(node, uses); });
   erase_nodes(graph, fuser.gone());
@@ -111,6 +121,6 @@ bool run(Graph& graph, const PassContext& context) {
 
 }  // namespace
 
-const Pass fuse_normalized_pointwise{"fuse_normalized_pointwise", run};
+const Pass fuse_normalized_conv{"fuse_normalized_conv", run};
 
 }  // namespace ondine::graph
