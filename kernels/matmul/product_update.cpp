@@ -1,16 +1,12 @@
-// product_update.cpp — ai.ondine GemmUpdate(A, B, dy, indices, inputs of an optimizer...): an update
-// of a variable [m, n] with the gradient op(A) op(B), to which the rows of dy are added at their
-// indices where given, as GatherGrad does. The gradient is computed for a strip of rows at a time,
-// each just before its update, so that it is never held as a whole and its elements are still in a
-// cache. Attributes: transA, transB; optimizer, the operator that updates (update_sink.h), and its
-// attributes; gradient, which of its inputs the gradient is; like, an input of the node that has
-// the type of the variable. The results have the bits of Gemm, GatherGrad and the optimizer.
+// product_update.cpp — GemmUpdate (ai.ondine), an update of a variable [m, n] (update_node.h) with
+// the gradient op(A) op(B) of the sources A and B. It is computed for a strip of rows at a time,
+// each just before its update, so that its elements are still in a cache. Attributes of the
+// gradient: transA, transB. The results have the bits of Gemm, GatherGrad and the optimizer; a
+// SgdUpdate, which takes no rows of dy, agrees with its product up to rounding.
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 #include "kernels/common/expansion.h"
-#include "kernels/common/index_input.h"
 #include "kernels/common/op.h"
 #include "kernels/common/rounding.h"
 #include "kernels/common/scratch_pool.h"
@@ -20,52 +16,15 @@
 #include "kernels/matmul/packed_gemm.h"
 #include "kernels/matmul/rounded_factors.h"
 #include "kernels/matmul/sgd_product.h"
-#include "kernels/optimizer/update_sink.h"
+#include "kernels/optimizer/update_node.h"
 
 namespace ondine::kernels::ops {
 namespace {
 
-enum Input : std::size_t { a_in, b_in, dy_in, indices_in, first_of_optimizer };
+enum Input : std::size_t { a_in = source_in, b_in };
+constexpr std::size_t sources = 2;
 
-UpdateInputs update_inputs(const NodeView& node) {
-  const std::int64_t gradient = node.attr_int("gradient", -1);
-  const std::size_t count = node.input_count() - std::min<std::size_t>(4, node.input_count());
-  if (gradient < 0 || static_cast<std::uint64_t>(gradient) > count) {
-    fail(ErrorCode::invalid_model, "attribute \"gradient\" is ", gradient,
-         ", but the optimizer has ", count, " other inputs");
-  }
-  return {first_of_optimizer, static_cast<std::size_t>(gradient)};
-}
-
-const UpdateRule& rule_of(const NodeView& node) {
-  return update_rule(node.attr_string("optimizer", ""));
-}
-
-std::size_t variable_input(const NodeView& node) {
-  const std::int64_t like = node.attr_int("like", -1);
-  constexpr std::int64_t first = first_of_optimizer;
-  if (like < first || !node.has_input(static_cast<std::size_t>(like))) {
-    fail(ErrorCode::invalid_model, "attribute \"like\" is ", like, ", which is no variable");
-  }
-  return static_cast<std::size_t>(like);
-}
-
-void infer(InferContext& context) {
-  const std::size_t inputs = context.input_count() - update_inputs(context).first + 1;
-  const std::size_t outputs = rule_of(context).outputs(context, inputs);
-  if (context.output_count() > outputs) {
-    context.reject("the node has ", context.output_count(), " outputs, the optimizer has ",
-                   outputs);
-  }
-  if (!rule_of(context).is_sink() && context.has_input(dy_in)) {
-    context.reject("a SgdUpdate takes no rows of dy");
-  }
-  const Type& variable = context.input(variable_input(context));
-  for (std::size_t i = first_of_optimizer; i < context.input_count(); ++i) {
-    if (!context.has_input(i)) context.reject("input ", i, " is missing");
-  }
-  for (std::size_t k = 0; k < context.output_count(); ++k) context.set_output(k, variable);
-}
+void infer(InferContext& context) { infer_update(context, sources); }
 
 // Rows of a strip of few MB. Threads get equally many strips, unless these had few rows then. The
 // last strip has enough rows for its product to be computed like those of others.
@@ -95,26 +54,17 @@ class Strips {
         strips_(math::divide_up(m_, std::max<std::int64_t>(1, rows_))),
         apart_(strips_ % context.threads() == 0 || strips_ >= 2 * context.threads()),
         kernels_(&math::simd_tables(context.precision())),
-        sink_(rule_of(context).template make<T>(context, update_inputs(context))),
+        update_(context, UpdateNode(context, sources)),
         product_(shape_, 1, product_threads(context), *kernels_),
         packs_(apart_ && strips_ > 1 && !product_.splits() &&
                std::min(shape.n, shape.k) >= math::least_rounded),
         rest_(rest_of(shape_, m_), 1, product_threads(context), *kernels_) {
-    if (context.has_input(indices_in)) {
-      indices_.emplace(context, indices_in);
-      index_bytes_ =
-          math::align_up(static_cast<std::size_t>(indices_->count()) * sizeof(std::int64_t));
-    }
+    index_bytes_ = math::align_up(update_.index_bytes());
     const auto place = [&](std::size_t bytes) {
       return std::exchange(slot_bytes_, slot_bytes_ + math::align_up(bytes));
     };
-    const std::size_t strip = static_cast<std::size_t>(rows_ * shape_.n) * sizeof(T);
-    gradient_ = place(strip);
-    std::size_t unused = 0;
-    for (std::size_t k = 0; k < context.output_count(); ++k) {
-      if (!context.has_output(k)) unused = context.output_count();
-    }
-    unused_ = place(unused * strip);
+    gradient_ = place(static_cast<std::size_t>(rows_ * shape_.n) * sizeof(T));
+    unused_ = place(update_.unused_bytes(rows_ * shape_.n));
     work_ = place(packs_ ? math::packed_gemm_scratch<T>(shape_, *kernels_)
                          : std::max(product_.workspace(), rest_.workspace()));
     if (packs_) {
@@ -127,7 +77,7 @@ class Strips {
   }
 
   void operator()(KernelContext& call) const {
-    const std::int64_t* index = indices_ ? indices_->read_unchecked(call, m_) : nullptr;
+    const std::int64_t* index = update_.read_indices(call, m_);
     auto* const slots = call.workspace<std::byte>() + index_bytes_ + packed_bytes_;
     if (packs_) math::pack(call.pool(), shape_, b_of(call), packed_b(call), *kernels_);
     if (!apart_) {
@@ -153,11 +103,9 @@ class Strips {
     const std::int64_t at_a = first * (shape_.trans_a ? 1 : shape_.k);
     const math::Elements<const T> a = elements_in<T>(call, a_in, shape_.a_stored) + at_a;
     multiply(call, a, last - first, gradient, slot + work_);
-    if (indices_) add_rows(call, index, first, last, gradient);
-    sink_->take(call, {.first = first * shape_.n,
-                       .count = (last - first) * shape_.n,
-                       .gradient = gradient,
-                       .unused = reinterpret_cast<T*>(slot + unused_)});
+    update_.add_rows(call, index, first, last, shape_.n, gradient);
+    update_.take(call, first * shape_.n, (last - first) * shape_.n, gradient,
+                 reinterpret_cast<T*>(slot + unused_));
   }
 
   math::Elements<const T> b_of(KernelContext& call) const {
@@ -189,36 +137,24 @@ class Strips {
     return strip;
   }
 
-  // In the order of the indices.
-  void add_rows(KernelContext& call, const std::int64_t* index, std::int64_t first,
-                std::int64_t last, T* gradient) const {
-    const T* dy = call.in<T>(dy_in);
-    for (std::int64_t i = 0; i < indices_->count(); ++i, dy += shape_.n) {
-      if (index[i] < first || index[i] >= last) continue;
-      T* row = gradient + (index[i] - first) * shape_.n;
-      for (std::int64_t k = 0; k < shape_.n; ++k) row[k] += dy[k];
-    }
-  }
-
   math::GemmShape shape_;  // of a strip
   std::int64_t m_;
   std::int64_t rows_;
   std::int64_t strips_;
   bool apart_;  // each strip on one thread
   const math::SimdTables* kernels_;
-  MadeSink<T> sink_;
+  UpdateParts<T> update_;
   math::GemmPrimitive<T> product_;
   bool packs_;                   // B, once for all strips
   math::GemmPrimitive<T> rest_;  // of the last strip, if it has fewer rows
-  std::optional<IndexInput> indices_;
   // The workspace: the indices, packed B, then slots of strips.
   std::size_t index_bytes_ = 0, packed_bytes_ = 0, slots_ = 0, slot_bytes_ = 0;
   std::size_t gradient_ = 0, unused_ = 0, work_ = 0;
 };
 
 Kernel bind(BindContext& context) {
-  const std::size_t like = variable_input(context);
-  const Shape x = context.shape(like);
+  const UpdateNode node(context, sources);
+  const Shape x = context.shape(node.variable);
   const bool trans_a = context.attr_int("transA", 0) != 0;
   const bool trans_b = context.attr_int("transB", 0) != 0;
   const Shape a = context.shape(a_in), b = context.shape(b_in);
@@ -230,59 +166,35 @@ Kernel bind(BindContext& context) {
   if (!(x == Shape{shape.m, shape.n}) || b[trans_b ? 1 : 0] != shape.k) {
     fail(ErrorCode::mismatch, "factors ", a, " and ", b, " give no gradient of ", x);
   }
-  return visit(context.dtype(like), Types<float, double>{}, [&]<class T>() -> Kernel {
+  return visit(context.dtype(node.variable), Types<float, double>{}, [&]<class T>() -> Kernel {
     // A plan stores factors in bfloat16 only where the product takes them.
     shape.a_stored = storage_of<T>(context, a_in);
     shape.b_stored = storage_of<T>(context, b_in);
-    const UpdateInputs at = update_inputs(context);
-    if (!rule_of(context).is_sink()) {
-      return bind_sgd_product<T>(context, shape, at.at(0), at.at(2));
+    if (!node.rule->is_sink()) {
+      return bind_sgd_product<T>(context, shape, node.variable, node.inputs.at(2), a_in);
     }
     return Strips<T>(context, shape);
   });
 }
 
-bool is_own(std::string_view attribute) {
-  return attribute == "transA" || attribute == "transB" || attribute == "optimizer" ||
-         attribute == "gradient" || attribute == "like";
-}
-
 std::vector<Val> expand(ExpandContext& context) {
-  graph::Builder& b = context.builder();
-  Val gradient = b.node(
+  const Val gradient = context.builder().node(
       "Gemm", {context.x(a_in), context.x(b_in)},
       {{"transA", context.attr_int("transA", 0)}, {"transB", context.attr_int("transB", 0)}});
-  const UpdateInputs at = update_inputs(context);
-  if (context.x(dy_in)) {
-    gradient = b.node("GatherGrad",
-                      {context.x(dy_in), context.x(indices_in),
-                       graph::shape_of(context.x(variable_input(context))), gradient},
-                      {{"axis", std::int64_t{0}}}, ondine_domain);
-  }
-  std::vector<Val> inputs;
-  for (std::size_t i = 0; i <= context.input_count() - at.first; ++i) {
-    inputs.push_back(i == at.gradient ? gradient : context.x(at.at(i)));
-  }
-  graph::Attributes attributes;
-  for (const graph::Attribute& each : context.node().attributes) {
-    if (!is_own(each.name)) attributes.push_back(each);
-  }
-  const UpdateRule& rule = rule_of(context);
-  return b.nodes(rule.op, inputs, attributes, context.output_count(), rule.domain);
+  return expand_update(context, sources, gradient, {"transA", "transB"});
 }
 
 }  // namespace
 
-extern const OpDef gemm_update{
-    .name = "GemmUpdate",
-    .domain = ondine_domain,
-    .infer = infer,
-    .bind = bind,
-    .grad = grad_of_expansion,
-    .expand = expand,
-    .traits = {.inplace = any_input << first_of_optimizer,
-               .cannot_fail = true,
-               .inplace_every_output = true},
-    .rounded = rounds_factors<a_in>};
+extern const OpDef gemm_update{.name = "GemmUpdate",
+                               .domain = ondine_domain,
+                               .infer = infer,
+                               .bind = bind,
+                               .grad = grad_of_expansion,
+                               .expand = expand,
+                               .traits = {.inplace = any_input << (source_in + sources),
+                                          .cannot_fail = true,
+                                          .inplace_every_output = true},
+                               .rounded = rounds_factors<a_in>};
 
 }  // namespace ondine::kernels::ops

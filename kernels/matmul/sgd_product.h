@@ -7,9 +7,9 @@
 
 namespace ondine::kernels::ops {
 
-// `w` and `rate`: inputs of the node. a and b are its inputs 0 and 1, stored as `shape` says.
+// `w`, `rate` and `a`: inputs of the node. a and b, the one after it, are stored as `shape` says.
 template <class T>
 graph::Kernel bind_sgd_product(graph::BindContext& context, const math::GemmShape& shape,
-                               std::size_t w, std::size_t rate);
+                               std::size_t w, std::size_t rate, std::size_t a);
 
 }  // namespace ondine::kernels::ops

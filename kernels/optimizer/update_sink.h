@@ -26,6 +26,9 @@ struct UpdateStrip {
   std::int64_t count = 0;
   const T* gradient = nullptr;  // `count` elements
   T* unused = nullptr;          // `count` elements for each output, if the node leaves one out
+  // The new variable, not null only if the rule has_states(): in place of output 0. May be the
+  // gradient.
+  T* variable = nullptr;
 };
 
 // Const and safe to run from several threads with different strips.
@@ -54,6 +57,8 @@ struct UpdateRule {
   Make<double> make_double;
 
   bool is_sink() const { return make_float != nullptr; }
+  // Whether it is one of the standard's optimizers.
+  bool has_states() const { return domain != graph::ondine_domain; }
   template <class T>
   MadeSink<T> make(const BindContext& context, const UpdateInputs& inputs) const {
     if constexpr (sizeof(T) == sizeof(float)) {
@@ -93,6 +98,7 @@ class VariableSink final : public UpdateSink<T> {
       variable.out[k] = wanted_[k] ? call.out<T>(k) + strip.first
                                    : strip.unused + static_cast<std::int64_t>(k) * strip.count;
     }
+    if (strip.variable != nullptr) variable.out[0] = strip.variable;
     step_(call.pool(), read_(call, inputs_.at(0)), variable);
   }
 

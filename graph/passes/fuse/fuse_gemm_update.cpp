@@ -1,36 +1,31 @@
 // An update of a large variable whose gradient is a product that nothing else reads, or one to
 // which GatherGrad adds rows, becomes GemmUpdate: the gradient is then computed and consumed strip
-// by strip and never held as a whole. Small ones stay as they are: they fit into a cache.
+// by strip and never held as a whole. Small ones stay as they are: they fit into a cache. A
+// SgdUpdate of the result, which takes the decay of AdamW off it, becomes a part of the update: the
+// old and the new variable then share memory.
 #include <algorithm>
-#include <array>
 
-#include "graph/passes/fuse.h"
-#include "graph/passes/fuse/product_update.h"
+#include "graph/passes/fuse/update_by_gradient.h"
 
 namespace ondine::graph {
 namespace {
 
 constexpr std::int64_t least_elements = std::int64_t{1} << 20;
 
-// The standard's optimizers: rate, count, the variable, its gradient, then the states.
-constexpr std::array optimizers{std::string_view("Adagrad"), std::string_view("Adam"),
-                                std::string_view("Momentum")};
+// Inputs of the standard's optimizers: rate, count, the variable, its gradient, then the states.
 constexpr std::size_t variable = 2, gradient_of_optimizer = 3;
 
-class UpdateFuser {
+class LargeUpdates {
  public:
-  UpdateFuser(const Graph& graph, const Catalogue& catalogue)
-      : graph_(graph), gemm_update_(catalogue.find(ondine_domain, "GemmUpdate")) {}
+  LargeUpdates(const Graph& graph, const Catalogue& catalogue) : graph_(graph), fuser_(catalogue) {}
 
   bool fuse(Node& node, const Uses& uses) const {
-    if (gemm_update_ == nullptr || node.outputs.empty()) return false;
+    if (node.outputs.empty()) return false;
     if (node.op->name == "FusedElementwise" && node.op->domain == ondine_domain) {
       return fuse_elementwise(node, uses);
     }
-    const bool is_optimizer = node.op->domain == "ai.onnx.preview.training" &&
-                              std::ranges::find(optimizers, node.op->name) != optimizers.end();
-    // One variable, each of whose tensors but the gradient has a new value.
-    if (!is_optimizer || node.inputs.size() != node.outputs.size() + 3) return false;
+    const std::size_t lists = node.op->traits.variable_lists;
+    if (lists == 0 || node.inputs.size() != variable + lists) return false;  // one variable
     return is_large_matrix(node.inputs[variable]) &&
            take_gradient(node, gradient_of_optimizer, variable, uses);
   }
@@ -45,8 +40,7 @@ class UpdateFuser {
   // One of the tensors is a variable or a state of it: an input of the graph.
   bool fuse_elementwise(Node& node, const Uses& uses) const {
     const auto is_state = [&](ValueId id) {
-      return is_large_matrix(id) && uses.producer(id) == nullptr &&
-             !Tensor(graph_[id].constant).defined();
+      return is_large_matrix(id) && uses.producer(id) == nullptr && !graph_[id].constant->defined();
     };
     const auto state = std::ranges::find_if(node.inputs, is_state);
     if (state == node.inputs.end()) return false;
@@ -58,15 +52,14 @@ class UpdateFuser {
     return false;
   }
 
-  // Makes the node a GemmUpdate if its input `gradient` is a product. Input `like` has its type.
   bool take_gradient(Node& node, std::size_t gradient, std::size_t like, const Uses& uses) const {
     const ValueId id = node.inputs[gradient];
     if (std::ranges::count(node.inputs, id) != 1) return false;
     const Node* lookup = uses.sole_producer(id, "GatherGrad", ondine_domain);
     if (lookup != nullptr && !adds_to_matrix(*lookup)) return false;
-    const Node* product = uses.sole_producer(lookup ? lookup->inputs[3] : id, "Gemm");
-    if (product == nullptr || !is_sole_product(*product)) return false;
-    update_by_product(node, *gemm_update_, gradient, like, *product, lookup);
+    auto by = fuser_.gradient_of(lookup ? lookup->inputs[3] : id, uses);
+    if (!by) return false;
+    fuser_.fuse(node, gradient, like, std::move(*by), lookup);
     return true;
   }
 
@@ -77,13 +70,66 @@ class UpdateFuser {
   }
 
   const Graph& graph_;
-  const OpDef* gemm_update_;
+  UpdateFuser fuser_;
+};
+
+// Gives updates their input `decay` and the result of a SgdUpdate of their own, if they may: rates
+// that are computed after an update do not count.
+class DecayFuser {
+ public:
+  explicit DecayFuser(Graph& graph)
+      : graph_(&graph), uses_(graph), position_(graph.values.size(), -1) {
+    for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+      for (const ValueId id : graph.nodes[i].outputs) {
+        if (id != no_value) position_[static_cast<std::size_t>(id)] = static_cast<std::int64_t>(i);
+      }
+    }
+  }
+
+  bool take(const Node& sgd) {
+    if (sgd.op->name != "SgdUpdate" || sgd.op->domain != ondine_domain) return false;
+    const std::int64_t at = position_of(sgd.inputs[0]);
+    if (at < 0 || uses_.readers(sgd.inputs[0]) != 1) return false;
+    Node& update = graph_->nodes[static_cast<std::size_t>(at)];
+    const NodeView view(update);
+    const auto like = static_cast<std::size_t>(view.attr_int("like", 0));
+    // The variable is an input of the graph, which no other result overwrites.
+    if (!is_update(update) || view.has_input(decay_of_update) ||
+        update.outputs[0] != sgd.inputs[0] || update.inputs[like] != sgd.inputs[1] ||
+        position_of(sgd.inputs[1]) >= 0 || position_of(sgd.inputs[2]) > at) {
+      return false;
+    }
+    update.inputs[decay_of_update] = sgd.inputs[2];
+    update.outputs[0] = sgd.outputs[0];
+    return true;
+  }
+
+ private:
+  std::int64_t position_of(ValueId id) const { return position_[static_cast<std::size_t>(id)]; }
+
+  // By an optimizer of the standard.
+  static bool is_update(const Node& node) {
+    if (node.op->domain != ondine_domain || node.op->name != "GemmUpdate") return false;
+    const std::string optimizer = NodeView(node).attr_string("optimizer", "");
+    return optimizer != "FusedElementwise" && optimizer != "SgdUpdate";
+  }
+
+  Graph* graph_;
+  Uses uses_;
+  std::vector<std::int64_t> position_;  // of the node of each value, -1 for others
 };
 
 bool run(Graph& graph, const PassContext& context) {
   if (context.catalogue == nullptr) return false;
-  const UpdateFuser fuser(graph, *context.catalogue);
-  return fuse_nodes(graph, [&](Node& node, const Uses& uses) { return fuser.fuse(node, uses); });
+  const LargeUpdates updates(graph, *context.catalogue);
+  const bool fused =
+      fuse_nodes(graph, [&](Node& node, const Uses& uses) { return updates.fuse(node, uses); });
+  if (!fused) return false;
+  DecayFuser decays(graph);
+  std::vector<bool> gone(graph.nodes.size());
+  for (std::size_t i = 0; i < gone.size(); ++i) gone[i] = decays.take(graph.nodes[i]);
+  erase_nodes(graph, gone);
+  return true;
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 // w - g * rate becomes SgdUpdate(w, g, rate); SgdUpdate(w, op(a) op(b), rate), with op the identity
 // or a transposition, becomes GemmUpdate.
-#include "graph/passes/fuse.h"
-#include "graph/passes/fuse/product_update.h"
+#include "graph/passes/fuse/update_by_gradient.h"
 
 namespace ondine::graph {
 namespace {
@@ -29,31 +28,23 @@ bool to_sgd_update(Node& node, const Graph& graph, const OpDef* op, const Uses& 
   return false;
 }
 
-bool to_product(Node& node, const Graph& graph, const OpDef* op, const Uses& uses) {
-  if (op == nullptr || node.op->name != "SgdUpdate" || node.op->domain != ondine_domain)
-    return false;
-  const Node* product = uses.sole_producer(node.inputs[1], "Gemm");
-  if (product == nullptr) return false;
-  if (!is_sole_product(*product) || !graph[node.inputs[0]].type.shape()) return false;
-  update_by_product(node, *op, 1, 0, *product);
-  return true;
-}
-
-using Rewrite = bool (*)(Node&, const Graph&, const OpDef*, const Uses&);
-
-bool run(Graph& graph, const PassContext& context, const char* op, Rewrite rewrite) {
-  if (context.catalogue == nullptr) return false;
-  const OpDef* fused = context.catalogue->find(ondine_domain, op);
-  return fuse_nodes(
-      graph, [&](Node& node, const Uses& uses) { return rewrite(node, graph, fused, uses); });
-}
-
 bool run_sgd_update(Graph& graph, const PassContext& context) {
-  return run(graph, context, "SgdUpdate", to_sgd_update);
+  if (context.catalogue == nullptr) return false;
+  const OpDef* const op = context.catalogue->find(ondine_domain, "SgdUpdate");
+  return fuse_nodes(
+      graph, [&](Node& node, const Uses& uses) { return to_sgd_update(node, graph, op, uses); });
 }
 
 bool run_gemm_sgd_update(Graph& graph, const PassContext& context) {
-  return run(graph, context, "GemmUpdate", to_product);
+  if (context.catalogue == nullptr) return false;
+  const UpdateFuser fuser(*context.catalogue);
+  return fuse_nodes(graph, [&](Node& node, const Uses& uses) {
+    if (node.op->name != "SgdUpdate" || node.op->domain != ondine_domain) return false;
+    auto by = fuser.gradient_of(node.inputs[1], uses);
+    if (!by || !graph[node.inputs[0]].type.shape()) return false;
+    fuser.fuse(node, 1, 0, std::move(*by));
+    return true;
+  });
 }
 
 }  // namespace

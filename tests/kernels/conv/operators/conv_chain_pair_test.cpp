@@ -61,7 +61,8 @@ TEST_CASE("the derivatives of ConvChain of two convolutions are those of its exp
   }
 }
 
-TEST_CASE("ConvChain of two convolutions rejects operands of other sizes and activations it lacks") {
+TEST_CASE(
+    "ConvChain of two convolutions rejects operands of other sizes and activations it lacks") {
   const auto rejects = [](std::size_t input, const Shape& shape, const std::string& message) {
     OpCase wrong = Operands(8).fused("Relu", "");
     wrong.inputs[input] = random_tensor(shape, 1);
@@ -77,7 +78,8 @@ TEST_CASE("ConvChain of two convolutions rejects operands of other sizes and act
   CHECK_THROWS_WITH(run_op(Operands(8).fused("Selu", "")), Catch::Contains("Selu"));
   OpCase without = Operands(8).fused("Relu", "");
   without.inputs[1] = without.inputs[2] = Value();
-  CHECK_THROWS_WITH(run_op(without), Catch::Contains("the weights of both pointwise convolutions are missing"));
+  CHECK_THROWS_WITH(run_op(without),
+                    Catch::Contains("the weights of both pointwise convolutions are missing"));
 }
 
 }  // namespace ondine::test
