@@ -2,6 +2,8 @@
 // recomputed where it is needed, vector by vector, and what the window says of it is masked and
 // summed while it is in registers.
 #include "kernels/simd/conv/conv_parts.h"
+#include "kernels/simd/vector/in_register.h"
+#include "kernels/simd/vector/machine.h"
 #include "kernels/simd/vector/strided.h"
 #include "kernels/simd/vector/widened.h"
 
@@ -66,14 +68,11 @@ ONDINE_INLINE Vec<T> first_lanes(const Vec<T>& v, N count) {
   return load_n(ones, count) != Vec<T>{} ? v : Vec<T>{};
 }
 
-// Loaded once: not again by each instruction that reads it.
+// Loads once what each instruction under a mask would load again.
 template <class T>
-ONDINE_INLINE Vec<T> load_once(const T* p) {
-  Vec<T> v = load(p);
-#if defined(__AVX512F__)
-  asm("" : "+v"(v));
-#endif
-  return v;
+ONDINE_INLINE Vec<T> load_for_masks(const T* p) {
+  const Vec<T> v = load(p);
+  return has_mask_registers ? in_register(v) : v;
 }
 
 // A vector of x, normalized.
@@ -115,7 +114,7 @@ ONDINE_INLINE void add_vector(const T* const (&dy)[3], const Normalization<T>& b
   Vec<T> slope{};
 #pragma GCC unroll 9
   for (int k = 0; k < 9; ++k) {
-    const Vec<T> d = load_once(dy[k / 3] + j + 1 - k % 3);
+    const Vec<T> d = load_for_masks(dy[k / 3] + j + 1 - k % 3);
     sums.window[k] += d * normal.z;
     slope += w[k] * d;
   }
@@ -177,8 +176,8 @@ ONDINE_INLINE void add_pairs(const T* const (&dy)[2], const Normalization<T>& by
 #pragma GCC unroll 2
   for (int r = 0; r < (Odd ? 2 : 1); ++r) {
     const int tap = !Odd ? 3 : r == 0 ? 6 : 0;  // the first of the window's row
-    const Vec<T> d = load_once(dy[r] + j);
-    const Vec<T> next = load_once(dy[r] + j + 1);
+    const Vec<T> d = load_for_masks(dy[r] + j);
+    const Vec<T> next = load_for_masks(dy[r] + j + 1);
     sums.window[tap] += next * at_odd.z;
     sums.window[tap + 1] += d * at_even.z;
     sums.window[tap + 2] += d * at_odd.z;

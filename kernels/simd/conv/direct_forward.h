@@ -4,6 +4,7 @@
 #include "kernels/simd/conv/conv_parts.h"
 #include "kernels/simd/matmul/activation.h"
 #include "kernels/simd/matmul/lane_products.h"
+#include "kernels/simd/vector/machine.h"
 #include "kernels/simd/vector/strided.h"
 
 namespace ondine::math::ONDINE_ISA {
@@ -11,11 +12,7 @@ namespace ondine::math::ONDINE_ISA {
 namespace direct {
 
 constexpr N max_depth = 1024;
-#if defined(__AVX512F__) || defined(__aarch64__)
-constexpr int block_rows = 8;
-#else
-constexpr int block_rows = 4;
-#endif
+constexpr int block_rows = has_32_registers ? 8 : 4;
 constexpr int block_vectors = 3;
 
 // The copy: rows of `pitch` elements, `rows` of them a channel.

@@ -3,6 +3,7 @@
 // weights are read once, in order.
 #include "kernels/simd/conv/conv_parts.h"
 #include "kernels/simd/vector/in_register.h"
+#include "kernels/simd/vector/machine.h"
 
 namespace ondine::math::ONDINE_ISA {
 namespace {
@@ -13,13 +14,11 @@ constexpr int L = lanes<float>;
 constexpr auto every = std::make_integer_sequence<int, L>();
 constexpr N max_positions = 12;
 // Positions of a block in registers, and how many output channels it has.
-#if defined(__AVX512F__) || defined(__aarch64__)
-constexpr int max_block = 12;
-constexpr int rows_of(int positions) { return positions <= 3 ? 8 : positions <= 6 ? 4 : 2; }
-#else
-constexpr int max_block = 5;
-constexpr int rows_of(int positions) { return positions <= 2 ? 4 : 2; }
-#endif
+constexpr int max_block = has_32_registers ? 12 : 5;
+constexpr int rows_of(int positions) {
+  if constexpr (has_32_registers) return positions <= 3 ? 8 : positions <= 6 ? 4 : 2;
+  return positions <= 2 ? 4 : 2;
+}
 constexpr N prefetch_distance = 1024;  // elements, at least
 
 void transpose_columns(N depth, N positions, const float* columns, N ld, float* rows) {

@@ -4,6 +4,7 @@
 
 #include "kernels/simd/conv/conv_parts.h"
 #include "kernels/simd/matmul/activation.h"
+#include "kernels/simd/vector/machine.h"
 #include "kernels/simd/vector/strided.h"
 
 namespace ondine::math::ONDINE_ISA::grouped {
@@ -14,16 +15,10 @@ constexpr int L = lanes<float>;
 // Blocks in registers: positions of `position_rows` rows, factors of `tap_count` taps.
 constexpr int position_rows = 2;
 constexpr int tap_count = 3;
-#if defined(__AVX512F__) || defined(__aarch64__)
-constexpr int max_columns(int) { return 7; }
-constexpr int max_factors = 8;
-#elif defined(__AVX2__)
-constexpr int max_columns(int vectors) { return vectors == 1 ? 6 : 3; }
-constexpr int max_factors = 4;
-#else
-constexpr int max_columns(int vectors) { return vectors == 1 ? 5 : 2; }
-constexpr int max_factors = 4;
-#endif
+constexpr int max_columns(int vectors) {
+  return vectors == 1 ? BlockSizes{7, 6, 7, 5}.of_machine() : BlockSizes{7, 3, 7, 2}.of_machine();
+}
+constexpr int max_factors = has_32_registers ? 8 : 4;
 
 // Lane i: from[i % G]. Spread as integers: vbroadcastss takes longer than vpbroadcastd on Zen 4.
 template <int G>

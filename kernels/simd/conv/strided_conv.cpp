@@ -4,6 +4,7 @@
 #include "kernels/simd/conv/strided_parts.h"
 #include "kernels/simd/matmul/activation.h"
 #include "kernels/simd/matmul/lane_products.h"
+#include "kernels/simd/vector/machine.h"
 #include "kernels/simd/vector/strided.h"
 
 namespace ondine::math::ONDINE_ISA {
@@ -13,19 +14,8 @@ using V = Vec<float>;
 using strided::panel;
 
 constexpr int L = lanes<float>;
-#if defined(__AVX512F__)
-constexpr int max_taps = 6;
-constexpr N tap_panels = 2;
-#elif defined(__AVX2__)
-constexpr int max_taps = 6;
-constexpr N tap_panels = 1;
-#elif defined(__aarch64__)
-constexpr int max_taps = 5;
-constexpr N tap_panels = 2;
-#else
-constexpr int max_taps = 4;
-constexpr N tap_panels = 1;
-#endif
+constexpr int max_taps = BlockSizes{6, 6, 5, 4}.of_machine();
+constexpr N tap_panels = has_32_registers ? 2 : 1;
 
 struct Products {
   template <int P, int Vectors, int Step>

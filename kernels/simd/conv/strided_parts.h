@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernels/simd/conv/conv_parts.h"
+#include "kernels/simd/vector/machine.h"
 
 namespace ondine::math::ONDINE_ISA::strided {
 
@@ -10,15 +11,7 @@ using V = Vec<float>;
 
 constexpr int L = lanes<float>;
 constexpr N panel = 2 * lanes<float>;
-#if defined(__AVX512F__)
-constexpr int max_positions = 14;
-#elif defined(__AVX2__)
-constexpr int max_positions = 6;
-#elif defined(__aarch64__)
-constexpr int max_positions = 8;
-#else
-constexpr int max_positions = 4;
-#endif
+constexpr int max_positions = BlockSizes{14, 6, 8, 4}.of_machine();
 
 // Products:
 //   add<P, Vectors, Step>(acc, x, weights)

@@ -8,37 +8,20 @@
 #include "kernels/simd/matmul/gemm_table.h"
 #include "kernels/simd/matmul/lane_products.h"
 #include "kernels/simd/matmul/prefetch_ahead.h"
+#include "kernels/simd/vector/machine.h"
 #include "kernels/simd/vector/pairs_bf16.h"
 #include "kernels/simd/vector/simd.h"
 #include "kernels/simd/vector/widened.h"
 
 namespace ondine::math::ONDINE_ISA {
 
-#if defined(__AVX512F__)
-inline constexpr int max_rows = 12;
-#elif defined(__AVX2__)
-inline constexpr int max_rows = 6;
-#elif defined(__aarch64__)
-inline constexpr int max_rows = 12;
-#else
-inline constexpr int max_rows = 5;
-#endif
-// Largest number of rows of a block whose rows of A are read one by one: the factors need registers
-// too.
-#if defined(__aarch64__)
-inline constexpr int max_separate_rows = 10;
-#else
-inline constexpr int max_separate_rows = max_rows;
-#endif
+inline constexpr int max_rows = BlockSizes{12, 6, 12, 5}.of_machine();
+// Largest number of rows of a block whose rows of A are read one by one: with products by lanes the
+// factors need registers too.
+inline constexpr int max_separate_rows = has_lane_products ? 10 : max_rows;
 inline constexpr int panel_vectors = 2;
 template <class T>
 inline constexpr std::int64_t panel = panel_vectors* lanes<T>;
-
-#if defined(__AVX2__)
-inline constexpr bool has_masks = true;
-#else
-inline constexpr bool has_masks = false;
-#endif
 
 // The last vector of a block's rows: whole, only `last` elements of B and C there, or only of C.
 enum class Edge { whole, masked, padded };
@@ -140,13 +123,6 @@ static __attribute__((noinline)) void finish_stored(const T* acc, std::int64_t r
   }
 }
 
-// The last vector of a row of C, whole or not.
-#if defined(__AVX512F__)
-inline constexpr bool stores_masked = true;
-#else
-inline constexpr bool stores_masked = false;
-#endif
-
 // Sums begin with biases where nothing multiplies the sums or is added before: what adds biases
 // later takes as long as a term of k. Returns whether they have them.
 template <class T, int Rows, int Vectors, Edge E>
@@ -182,7 +158,7 @@ ONDINE_INLINE void finish_block(Vec<T> (&acc)[Rows][Vectors], const Block<T, S>&
   constexpr int L = lanes<T>;
   const Epilogue<T>& f = block.epilogue;
   const bool rare = f.activation != Activation::none && f.beta != 0;
-  if ((E != Edge::whole && !stores_masked) || rare) {
+  if ((E != Edge::whole && !has_mask_registers) || rare) {
     T stored[Rows * Vectors * L];
 #pragma GCC unroll 16
     for (int i = 0; i < Rows; ++i) {

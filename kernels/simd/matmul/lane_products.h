@@ -2,15 +2,11 @@
 // and adds, so that several factors cost one load. Elsewhere a factor in memory costs nothing more.
 #pragma once
 
+#include "kernels/simd/vector/in_register.h"
+#include "kernels/simd/vector/machine.h"
 #include "kernels/simd/vector/simd.h"
 
 namespace ondine::math::ONDINE_ISA {
-
-#if defined(__aarch64__)
-inline constexpr bool has_lane_products = true;
-#else
-inline constexpr bool has_lane_products = false;
-#endif
 
 // acc[i][v] += a[i a_step] row[v]
 template <class T, int Rows, int Vectors>
@@ -31,9 +27,7 @@ ONDINE_INLINE void add_products(Vec<T> (&acc)[Rows][Vectors], const T* a,
   if constexpr (has_lane_products) {
     constexpr int count = Rows - First < lanes<T> ? Rows - First : lanes<T>;
     Vec<T> factors = load_n(a + First, count);
-#if defined(__aarch64__)
-    asm("" : "+w"(factors));  // g++ would take it apart in general registers
-#endif
+    factors = in_register(factors);  // g++ would take it apart in general registers
 #pragma GCC unroll 16
     for (int i = 0; i < count; ++i) {
 #pragma GCC unroll 16

@@ -2,6 +2,8 @@
 // pass; the blocks are joined in double.
 #include "kernels/simd/isa_tables.h"
 #include "kernels/simd/norm/batch_norm_table.h"
+#include "kernels/simd/vector/in_register.h"
+#include "kernels/simd/vector/machine.h"
 #include "kernels/simd/vector/map.h"
 #include "kernels/simd/vector/transcendental.h"
 
@@ -131,10 +133,8 @@ ONDINE_INLINE Vec<T> normal(const NormRow<T>& row, const Vec<T>& x) {
 
 template <class T>
 ONDINE_INLINE Vec<T> masked(const NormRow<T>& row, Vec<T> d, const Vec<T>& x) {
-#if defined(__AVX512F__)
   // Loaded as a whole: a load under the mask would wait for x.
-  asm("" : "+v"(d));
-#endif
+  if constexpr (has_mask_registers) d = in_register(d);
   const Vec<T> v = normal(row, x);
   return (v < row.low) | (v > row.high) ? Vec<T>{} : d;
 }

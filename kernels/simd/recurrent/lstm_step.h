@@ -5,16 +5,11 @@
 
 #include "kernels/simd/recurrent/cell_table.h"
 #include "kernels/simd/recurrent/gates.h"
+#include "kernels/simd/vector/machine.h"
 
 namespace ondine::math::ONDINE_ISA {
 
-#if defined(__AVX512F__) || defined(__aarch64__)
-inline constexpr int step_rows = 8;
-#elif defined(__AVX2__)
-inline constexpr int step_rows = 6;
-#else
-inline constexpr int step_rows = 4;
-#endif
+inline constexpr int step_rows = BlockSizes{8, 6, 8, 4}.of_machine();
 
 inline constexpr int panel_gates[2][2] = {{0, 3}, {1, 2}};
 
