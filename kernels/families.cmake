@@ -78,7 +78,7 @@ ondine_family(norm KNOWS elementwise)
 ondine_family(conv KNOWS matmul quantize norm)
 ondine_family(pool KNOWS common)
 # Losses (loss.h).
-ondine_family(loss KNOWS norm matmul)
+ondine_family(loss KNOWS norm quantize)
 # Attention (attention_primitive.h).
 ondine_family(attention KNOWS matmul reduce)
 ondine_family(recurrent KNOWS quantize elementwise)

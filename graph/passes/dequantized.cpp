@@ -112,15 +112,6 @@ std::optional<Frozen> round_frozen(ValueId id, Graph& graph, const Uses& uses,
   return frozen.elements == no_value ? std::nullopt : std::optional(frozen);
 }
 
-// The loss of a frozen head.
-bool round_projection(Node& node, Graph& graph, const PassContext& context, StoredForms& forms) {
-  if (node.op->name != "ProjectedCrossEntropy" || node.op->domain != ondine_domain) return false;
-  const ValueId rounded = rounded_form(node.inputs[1], graph, context, forms);
-  if (rounded == no_value) return false;
-  node.inputs[1] = rounded;
-  return true;
-}
-
 // Replaces the zero point of packed 4-bit elements, one for all, by 16 numbers with the same
 // results, which cost products no step of their own.
 void read_zero_point_as_levels(Frozen& frozen, const Tensor& elements, const Uses& uses) {
@@ -236,6 +227,27 @@ bool fuse_product(Node& node, Graph& graph, const Uses& uses, const PassContext&
   return true;
 }
 
+// The loss of a frozen head.
+bool fuse_head(Node& node, Graph& graph, const Uses& uses, const PassContext& context,
+               StoredForms& forms) {
+  if (node.op->name != "ProjectedCrossEntropy" || node.op->domain != ondine_domain) return false;
+  constexpr std::size_t matrix = 2;
+  if (graph[node.inputs[0]].type.dtype != DType::float32 || node.inputs.size() != matrix + 1) {
+    return false;
+  }
+  auto w = read_frozen(node.inputs[matrix], graph, uses);
+  if (!w) w = round_frozen(node.inputs[matrix], graph, uses, context, forms);
+  if (!w) return false;
+  const bool class_rows = w->transposed != (NodeView(node).attr_int("transposed", 0) != 0);
+  node.inputs = {node.inputs[0], node.inputs[1], w->elements};
+  if (w->scale != no_value) node.inputs.insert(node.inputs.end(), {w->scale, w->zero_point});
+  std::erase_if(node.attributes, [](const auto& one) { return one.name == "transposed"; });
+  node.attributes.insert(node.attributes.end(), w->attributes.begin(), w->attributes.end());
+  node.attributes.emplace_back("transposed", std::int64_t{class_rows});
+  read_as_held(node, matrix, graph, uses, forms);
+  return true;
+}
+
 bool is_row_lookup(const Node& node) {
   return node.op->domain.empty() && node.op->name == "Gather" &&
          NodeView(node).attr_int("axis", 0) == 0;
@@ -262,7 +274,7 @@ bool fuse_dequantized(Node& node, Graph& graph, const Uses& uses, const PassCont
                       StoredForms& forms) {
   return fuse_product(node, graph, uses, context, forms) ||
          fuse_lookup(node, graph, uses, context, forms) ||
-         round_projection(node, graph, context, forms);
+         fuse_head(node, graph, uses, context, forms);
 }
 
 bool fuse_rounded_lookup(Node& node, const PassContext& context, const StoredForms& forms) {

@@ -63,9 +63,23 @@ void require_loss_size(const LossShape& shape, const Shape& dloss) {
   }
 }
 
+namespace {
+
+std::int64_t label_at(const Labels& labels, std::int64_t i) {
+  return labels.is_int64 ? static_cast<const std::int64_t*>(labels.data)[i]
+                         : std::int64_t{static_cast<const std::int32_t*>(labels.data)[i]};
+}
+
+}  // namespace
+
+std::int64_t Labels::unchecked(std::int64_t i) const {
+  const std::int64_t label = label_at(*this, i);
+  const bool counts = label >= 0 && label < shape->classes && label != shape->ignored;
+  return counts ? label : -1;
+}
+
 std::int64_t Labels::operator[](std::int64_t i) const {
-  const auto label = is_int64 ? static_cast<const std::int64_t*>(data)[i]
-                              : std::int64_t{static_cast<const std::int32_t*>(data)[i]};
+  const std::int64_t label = label_at(*this, i);
   if (shape->ignored && label == *shape->ignored) return -1;
   if (label < 0 || label >= shape->classes) {
     fail(ErrorCode::mismatch, "label ", label, " at position ", i, " is none of the ",

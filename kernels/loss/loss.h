@@ -49,6 +49,8 @@ struct Labels {
   // The class of label i, -1 for an ignored one. Error(mismatch) for a label outside of the
   // classes.
   std::int64_t operator[](std::int64_t i) const;
+  // The class of label i, -1 for one that another operator ignores or refuses.
+  std::int64_t unchecked(std::int64_t i) const;
 };
 
 // The weighted losses -w log p in fixed chunks: sums of both in double, and each loss by itself if

@@ -1,17 +1,27 @@
-// ProjectedCrossEntropy (ai.ondine): (loss, dh) of (h [..., depth], w, labels [...]). The loss is
-// that of SoftmaxCrossEntropyLoss over the scores h w, reduced to one number; dh is its derivative
-// by h. w is [depth, classes], or [classes, depth] where the attribute `transposed` is 1. Only rows
-// of h whose label counts pass the product, some at a time, so that the scores of all rows are
-// never in memory at once. dh is computed in the same pass, where it is read.
+// ProjectedCrossEntropy (ai.ondine): (loss, dh, logarithms) of (h [..., depth], labels [...], w[,
+// scale[, zero point]]). The loss is that of SoftmaxCrossEntropyLoss over the scores h w, reduced
+// to one number; dh is its derivative by h. w is [depth, classes], or [classes, depth] where the
+// attribute `transposed` is
+// 1. Only rows of h whose label counts pass the product, some at a time, so that the scores of all
+// rows are never in memory at once. dh is computed in the same pass, where it is read. logarithms
+// [...] are those of the sums of exponentials of each row, 0 where its label does not count:
+// ProjectedWeightGrad computes the derivative by w with them. A scale makes w the b of
+// DequantizeMatMul, with its attributes; some classes at a time are dequantized, for all rows of a
+// part.
 #include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "kernels/common/expansion.h"
 #include "kernels/common/infer_checks.h"
 #include "kernels/common/op.h"
+#include "kernels/common/rounding.h"
 #include "kernels/common/stored_input.h"
 #include "kernels/elementwise/vector.h"
-#include "kernels/loss/loss.h"
+#include "kernels/loss/head_gradient.h"
+#include "kernels/loss/head_matrix.h"
 #include "kernels/matmul/gemm_primitive.h"
 #include "kernels/matmul/product_kernels.h"
 #include "kernels/norm/softmax_primitive.h"
@@ -19,32 +29,14 @@
 namespace ondine::kernels::ops {
 namespace {
 
-constexpr std::size_t weights = 1;
-constexpr std::size_t labels_input = 2;
-
-bool is_transposed(const NodeView& node) { return node.attr_int("transposed", 0) != 0; }
+constexpr std::size_t labels_input = 1;
+constexpr std::size_t weights = 2;
 
 void infer(InferContext& context) {
-  if (loss_reduction(context) == Reduction::none) context.reject("the loss must be reduced");
-  const DType label_type = context.dtype(labels_input);
-  if (label_type != DType::int32 && label_type != DType::int64) {
-    context.reject("labels must be int32 or int64, found ", label_type);
-  }
-  const Dims w = dims_of_rank(context, weights, 2, "weights");
-  if (context.ranked(0)) {
-    const Dims& h = context.dims(0);
-    if (h.size() < 2) context.reject("rows need rank 2 or more, found ", to_string(h));
-    unify(h.back(), w[is_transposed(context) ? 1 : 0], "depth of rows and weights");
-    if (context.ranked(labels_input)) {
-      const Dims& labels = context.dims(labels_input);
-      if (labels.size() + 1 != h.size()) {
-        context.reject("labels ", to_string(labels), " do not fit rows ", to_string(h));
-      }
-      for (std::size_t i = 0; i < labels.size(); ++i) unify(labels[i], h[i], "rows and labels");
-    }
-  }
+  const auto labels = infer_head(context, 0, infer_head_matrix(context, weights), labels_input);
   context.set_output(0, context.dtype(0), Dims{});
   context.set_output(1, context.input(0));
+  context.set_output(2, context.dtype(0), labels);
 }
 
 // Numbers of rows that are computed at once: multiples of this, of which bits do not depend.
@@ -56,8 +48,9 @@ constexpr std::int64_t most_bytes = std::int64_t{32} << 20;  // of scores
 // Primitives that compute one number of rows.
 template <class C>
 struct RowsAtOnce {
-  math::GemmPrimitive<C> forward;
-  math::GemmPrimitive<C> backward;
+  // Products with the last block of w, and with each other one.
+  std::array<math::GemmPrimitive<C>, 2> forward;
+  std::array<math::GemmPrimitive<C>, 2> backward;
   math::SoftmaxPrimitive<C> log_softmax;
 };
 
@@ -67,23 +60,24 @@ class ProjectedLoss {
   explicit ProjectedLoss(BindContext& context)
       : shape_(context, Shape{context.shape(labels_input).size(), classes_of(context)}),
         depth_(context.shape(0).span().back()),
+        class_rows_(has_class_rows(context)),
         int64_labels_(context.dtype(labels_input) == DType::int64),
         kernels_(&product_kernels(context)),
         v_(&math::vector_kernels<C>()) {
     const bool rounds =
-        math::GemmPrimitive<C>::takes_bf16(forward_shape(context, row_step), *kernels_);
+        math::GemmPrimitive<C>::takes_bf16(forward_shape(row_step, shape_.classes), *kernels_);
     Scratch scratch;
     h_.emplace(context, scratch, 0);
     w_.emplace(context, scratch, weights, rounds);
-    w_stored_ = w_->storage();
     loss_.emplace(context, scratch, 0, 1);
     dh_.emplace(context, scratch, 1, shape_.labels() * depth_);
-    make_steps(context);
+    logarithms_.emplace(context, scratch, 2, shape_.labels());
+    make_steps(context.threads());
     rows_ = scratch.add<C>(largest_ * depth_);
     scores_ = scratch.add<C>(largest_ * shape_.classes);
     counted_ = scratch.add<std::int64_t>(shape_.labels());
     work_ = scratch.add_bytes(work_bytes_);
-    context.set_implementation(steps_.back().forward.name(), steps_.back().forward.isa());
+    context.set_implementation(steps_.back().forward[0].name(), steps_.back().forward[0].isa());
     scratch.request(context);
   }
 
@@ -96,65 +90,77 @@ class ProjectedLoss {
     }
     const bool is_mean = shape_.reduction == Reduction::mean;
     const C* const h = (*h_)(call);
-    const math::Elements<const C> w = (*w_)(call);
+    const auto w = w_->source(call);
     C* const dh = dh_->data(call);
     if (dh != nullptr) std::fill_n(dh, shape_.labels() * depth_, C{0});
+    C* const logarithms = logarithms_->data(call);
+    if (logarithms != nullptr) std::fill_n(logarithms, shape_.labels(), C{0});
     double sum = 0;
     for (std::int64_t first = 0; first < count; first += largest_) {
       const std::int64_t size = std::min(largest_, count - first);
-      const Part part{{counted + first, static_cast<std::size_t>(size)},
-                      h,
-                      w,
-                      dh,
+      const Part part{{counted + first, static_cast<std::size_t>(size)}, h, w, dh, logarithms,
                       is_mean ? C{1} / static_cast<C>(count) : C{1}};
       sum += run(call, labels, part);
     }
     *loss_->data(call) = static_cast<C>(is_mean ? sum / static_cast<double>(count) : sum);
     loss_->store(call);
     if (dh != nullptr) dh_->store(call);
+    if (logarithms != nullptr) logarithms_->store(call);
   }
 
  private:
   struct Part {
     std::span<const std::int64_t> rows;  // of h, which count
     const C* h;
-    math::Elements<const C> w;
-    C* dh;  // null: nobody reads it
+    typename HeadMatrix<C>::Source w;
+    C* dh;          // null: nobody reads it
+    C* logarithms;  // the same
     C scale;
   };
 
   static std::int64_t classes_of(const BindContext& context) {
-    return context.shape(weights)[is_transposed(context) ? 0 : 1];
+    return matrix_shape(context, weights)[has_class_rows(context) ? 0 : 1];
   }
 
-  math::GemmShape forward_shape(const BindContext& context, std::int64_t rows) const {
+  math::GemmShape forward_shape(std::int64_t rows, std::int64_t classes) const {
     return {.m = rows,
-            .n = shape_.classes,
+            .n = classes,
             .k = depth_,
-            .trans_b = is_transposed(context),
-            .b_stored = w_stored_};
+            .trans_b = class_rows_,
+            .ldc = shape_.classes,
+            .b_stored = w_ ? w_->storage() : math::Storage::plain,
+            .whole_n = shape_.classes};
+  }
+  math::GemmShape backward_shape(std::int64_t rows, std::int64_t classes) const {
+    return {.m = rows,
+            .n = depth_,
+            .k = classes,
+            .trans_b = !class_rows_,
+            .lda = shape_.classes,
+            .b_stored = w_->storage()};
   }
 
-  void make_steps(const BindContext& context) {
+  void make_steps(int threads) {
     const std::int64_t row_bytes =
         std::max<std::int64_t>(1, shape_.classes) * static_cast<std::int64_t>(sizeof(C));
     const std::int64_t fit = std::clamp(most_bytes / row_bytes, row_step, most_rows);
     const std::int64_t wanted = std::min(fit, std::max<std::int64_t>(1, shape_.labels()));
+    const auto primitive = [&](const math::GemmShape& shape) {
+      math::GemmPrimitive<C> result(shape, 1, threads, *kernels_);
+      work_bytes_ = std::max(work_bytes_, result.workspace());
+      return result;
+    };
     for (std::int64_t rows = row_step; rows < wanted + row_step; rows += row_step) {
-      const math::GemmShape forward = forward_shape(context, rows);
-      const math::GemmShape backward{.m = rows,
-                                     .n = depth_,
-                                     .k = shape_.classes,
-                                     .trans_b = !forward.trans_b,
-                                     .b_stored = w_stored_};
-      steps_.push_back({math::GemmPrimitive<C>(forward, 1, context.threads(), *kernels_),
-                        math::GemmPrimitive<C>(backward, 1, context.threads(), *kernels_),
+      steps_.push_back({{primitive(forward_shape(rows, w_->last_size())),
+                         primitive(forward_shape(rows, w_->size()))},
+                        {primitive(backward_shape(rows, w_->last_size())),
+                         primitive(backward_shape(rows, w_->size()))},
                         math::SoftmaxPrimitive<C>({rows, shape_.classes, 1, true, false})});
-      work_bytes_ = std::max(
-          {work_bytes_, steps_.back().forward.workspace(), steps_.back().backward.workspace()});
     }
     largest_ = std::min<std::int64_t>(std::ssize(steps_) * row_step, fit / row_step * row_step);
   }
+
+  std::size_t which(std::int64_t block) const { return block == w_->blocks() - 1 ? 0 : 1; }
 
   // The sum of the losses of some rows; writes their dh.
   double run(KernelContext& call, const Labels& labels, const Part& part) const {
@@ -170,16 +176,32 @@ class ProjectedLoss {
     }
     const std::int64_t padded = (size + row_step - 1) / row_step * row_step;
     std::fill(rows + size * depth_, rows + padded * depth_, C{0});
-    step.forward.run(call.pool(), {}, rows, part.w, scores, {}, work);
+    for (std::int64_t i = 0; i < w_->blocks(); ++i) {
+      const math::Elements<const C> w = w_->read(call, part.w, i);
+      step.forward[which(i)].run(call.pool(), {}, rows, w, scores + i * w_->size(), {}, work);
+    }
+    const auto score_of = [&](std::int64_t row, std::int64_t i) -> C {
+      return scores[i * shape_.classes + labels[row]];
+    };
+    for (std::int64_t i = 0; part.logarithms != nullptr && i < size; ++i) {
+      const std::int64_t row = part.rows[static_cast<std::size_t>(i)];
+      part.logarithms[row] = score_of(row, i);
+    }
     step.log_softmax.run(call.pool(), {.x = scores, .result = scores});
     double sum = 0;
     for (std::int64_t i = 0; i < size; ++i) {
-      const std::int64_t label = labels[part.rows[static_cast<std::size_t>(i)]];
-      sum -= static_cast<double>(scores[i * shape_.classes + label]);
+      const std::int64_t row = part.rows[static_cast<std::size_t>(i)];
+      const C logarithm = score_of(row, i);
+      sum -= static_cast<double>(logarithm);
+      if (part.logarithms != nullptr) part.logarithms[row] -= logarithm;
     }
     if (part.dh == nullptr) return sum;
     differentiate(call, labels, part, scores);
-    step.backward.run(call.pool(), {}, scores, part.w, rows, {}, work);
+    for (std::int64_t i = 0; i < w_->blocks(); ++i) {
+      const math::Elements<const C> w = w_->read(call, part.w, i);
+      const math::GemmOptions<C> options{.beta = i == 0 ? C{0} : C{1}};
+      step.backward[which(i)].run(call.pool(), {}, scores + i * w_->size(), w, rows, options, work);
+    }
     for (std::int64_t i = 0; i < size; ++i) {
       std::copy_n(rows + i * depth_, depth_,
                   part.dh + part.rows[static_cast<std::size_t>(i)] * depth_);
@@ -201,14 +223,15 @@ class ProjectedLoss {
 
   LossShape shape_;
   std::int64_t depth_;
+  bool class_rows_;
   bool int64_labels_;
-  math::Storage w_stored_ = math::Storage::plain;
   const math::SimdTables* kernels_;
   const math::VectorKernels<C>* v_;
   std::optional<ComputeIn<C>> h_;
-  std::optional<StoredIn<C>> w_;
+  std::optional<HeadMatrix<C>> w_;
   std::optional<ComputeOut<C>> loss_;
   std::optional<ComputeOut<C>> dh_;
+  std::optional<ComputeOut<C>> logarithms_;
   std::vector<RowsAtOnce<C>> steps_;  // of row_step rows, of twice as many, ...
   std::int64_t largest_ = 0;
   std::size_t work_bytes_ = 0;
@@ -225,9 +248,15 @@ Kernel bind(BindContext& context) {
 }
 
 std::vector<Val> grad(GradContext& g) {
-  if (g.dy(1) || g.wants(weights)) return grad_of_expansion(g);
-  std::vector<Val> result(3);
-  if (g.wants(0) && g.dy(0)) result[0] = g.y(1) * g.dy(0);
+  if (g.dy(1) || g.dy(2)) return grad_of_expansion(g);
+  std::vector<Val> result(g.input_count());
+  if (!g.dy(0)) return result;
+  if (g.wants(0)) result[0] = g.y(1) * g.dy(0);
+  if (g.wants(weights)) {
+    result[weights] = g.builder().node("ProjectedWeightGrad",
+                                       {g.dy(0), g.x(0), g.x(weights), g.x(labels_input), g.y(2)},
+                                       head_attributes(g), ondine_domain);
+  }
   return result;
 }
 
@@ -235,19 +264,27 @@ std::vector<Val> expand(ExpandContext& context) {
   Builder& b = context.builder();
   const Val h = context.x(0);
   const std::vector<std::int64_t> perm{1, 0};
-  const Val stored = context.x(weights);
-  const Val matrix = stored.dtype() == h.dtype() ? stored : graph::cast(stored, h.dtype());
-  const Val w = is_transposed(context) ? graph::transpose(matrix, perm) : matrix;
+  const Val matrix = is_quantized_head(context, weights)
+                         ? dequantize(context, weights)
+                         : graph::cast(context.x(weights), h.dtype());
+  const Val w = has_class_rows(context) ? graph::transpose(matrix, perm) : matrix;
   const Val rows = b.node("Flatten", {h}, {{"axis", static_cast<std::int64_t>(h.rank()) - 1}});
   const Val labels = b.node("Reshape", {context.x(labels_input), b.int64s({-1})});
-  const Val inputs[] = {graph::matmul(rows, w), labels};
+  const Val scores = graph::matmul(rows, w);
+  const Val inputs[] = {scores, labels};
   const std::vector<Val> loss =
       b.nodes("SoftmaxCrossEntropyLoss", inputs, loss_attributes(context), 2);
   const Val dscores =
       b.node("SoftmaxCrossEntropyLossGrad", {graph::scalar_like(loss[0], 1), loss[1], labels},
              loss_attributes(context), ondine_domain);
   const Val dh = graph::matmul(dscores, graph::transpose(w, perm));
-  return {loss[0], graph::reshape_like(dh, h)};
+  Val logarithms =
+      b.node("ReduceLogSumExp", {scores, b.int64s({1})}, {{"keepdims", std::int64_t{0}}});
+  if (const Val counts = label_vals(context, labels).counts) {
+    logarithms = graph::where(counts, logarithms, graph::scalar_like(logarithms, 0));
+  }
+  return {loss[0], graph::reshape_like(dh, h),
+          graph::reshape_like(logarithms, context.x(labels_input))};
 }
 
 }  // namespace
@@ -258,6 +295,6 @@ extern const OpDef projected_cross_entropy{.name = "ProjectedCrossEntropy",
                                            .bind = bind,
                                            .grad = grad,
                                            .expand = expand,
-                                           .no_gradient = 0b100};
+                                           .no_gradient = 0b10};
 
 }  // namespace ondine::kernels::ops

@@ -1,9 +1,11 @@
-// product_update.cpp — GemmUpdate (ai.ondine), an update of a variable [m, n] (update_node.h) with
-// the gradient op(A) op(B) of the sources A and B. It is computed for a strip of rows at a time,
-// each just before its update, so that its elements are still in a cache. Attributes of the
-// gradient: transA, transB. The results have the bits of Gemm, GatherGrad and the optimizer; a
-// SgdUpdate, which takes no rows of dy, agrees with its product up to rounding.
+// adam_update.cpp — ai.ondine GemmAdam(R, T, X, V, H, A, B, dy, indices, decay): Adam of one
+// variable X [m, n] with the gradient op(A) op(B), to which the rows of dy are added at their
+// indices where given, as GatherGrad does. Where given, decay X is taken off the new X. The
+// gradient is computed for a strip of rows at a time, each just before its update, so that it is
+// never held as a whole and its elements are still in a cache. Attributes: those of Adam, transA
+// and transB. The results have the bits of Gemm, GatherGrad, Adam and SgdUpdate.
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "kernels/common/expansion.h"
@@ -21,10 +23,9 @@
 namespace ondine::kernels::ops {
 namespace {
 
-enum Input : std::size_t { a_in = source_in, b_in };
-constexpr std::size_t sources = 2;
+constexpr std::size_t x_in = 2, a_in = 5, b_in = 6, dy_in = 7, indices_in = 8, decay_in = 9;
 
-void infer(InferContext& context) { infer_update(context, sources); }
+void infer(InferContext& context) { infer_adam_parts(context, decay_in); }
 
 // Rows of a strip of few MB. Threads get equally many strips, unless these had few rows then. The
 // last strip has enough rows for its product to be computed like those of others.
@@ -54,7 +55,7 @@ class Strips {
         strips_(math::divide_up(m_, std::max<std::int64_t>(1, rows_))),
         apart_(strips_ % context.threads() == 0 || strips_ >= 2 * context.threads()),
         kernels_(&math::simd_tables(context.precision())),
-        update_(context, UpdateNode(context, sources)),
+        adam_(context, decay_in, rows_ * shape_.n),
         product_(shape_, 1, product_threads(context), *kernels_),
         packs_(apart_ && strips_ > 1 && !product_.splits() &&
                std::min(shape.n, shape.k) >= math::least_rounded),
@@ -64,7 +65,7 @@ class Strips {
       return std::exchange(slot_bytes_, slot_bytes_ + math::align_up(bytes));
     };
     gradient_ = place(static_cast<std::size_t>(rows_ * shape_.n) * sizeof(T));
-    unused_ = place(update_.unused_bytes(rows_ * shape_.n));
+    unused_ = place(adam_.unused_bytes());
     work_ = place(packs_ ? math::packed_gemm_scratch<T>(shape_, *kernels_)
                          : std::max(product_.workspace(), rest_.workspace()));
     if (packs_) {
@@ -77,7 +78,8 @@ class Strips {
   }
 
   void operator()(KernelContext& call) const {
-    const std::int64_t* index = update_.read_indices(call, m_);
+    const math::Adam<T> options = adam_.options(call);
+    const std::int64_t* index = indices_ ? indices_->read_unchecked(call, m_) : nullptr;
     auto* const slots = call.workspace<std::byte>() + index_bytes_ + packed_bytes_;
     if (packs_) math::pack(call.pool(), shape_, b_of(call), packed_b(call), *kernels_);
     if (!apart_) {
@@ -103,9 +105,9 @@ class Strips {
     const std::int64_t at_a = first * (shape_.trans_a ? 1 : shape_.k);
     const math::Elements<const T> a = elements_in<T>(call, a_in, shape_.a_stored) + at_a;
     multiply(call, a, last - first, gradient, slot + work_);
-    update_.add_rows(call, index, first, last, shape_.n, gradient);
-    update_.take(call, first * shape_.n, (last - first) * shape_.n, gradient,
-                 reinterpret_cast<T*>(slot + unused_));
+    if (indices_) add_rows(call, index, first, last, gradient);
+    adam_.update(call, options, first * shape_.n, (last - first) * shape_.n, gradient,
+                 slot + unused_);
   }
 
   math::Elements<const T> b_of(KernelContext& call) const {
@@ -143,13 +145,14 @@ class Strips {
   std::int64_t strips_;
   bool apart_;  // each strip on one thread
   const math::SimdTables* kernels_;
-  UpdateParts<T> update_;
+  AdamParts<T> adam_;
   math::GemmPrimitive<T> product_;
   bool packs_;                   // B, once for all strips
   math::GemmPrimitive<T> rest_;  // of the last strip, if it has fewer rows
   // The workspace: the indices, packed B, then slots of strips.
   std::size_t index_bytes_ = 0, packed_bytes_ = 0, slots_ = 0, slot_bytes_ = 0;
-  std::size_t gradient_ = 0, unused_ = 0, work_ = 0;
+  std::size_t gradient_ = 0, unused_ = 0;
+  std::size_t work_ = 0;
 };
 
 Kernel bind(BindContext& context) {
@@ -181,7 +184,13 @@ std::vector<Val> expand(ExpandContext& context) {
   const Val gradient = context.builder().node(
       "Gemm", {context.x(a_in), context.x(b_in)},
       {{"transA", context.attr_int("transA", 0)}, {"transB", context.attr_int("transB", 0)}});
-  return expand_update(context, sources, gradient, {"transA", "transB"});
+  if (context.x(dy_in)) {
+    gradient = b.node(
+        "GatherGrad",
+        {context.x(dy_in), context.x(indices_in), graph::shape_of(context.x(x_in)), gradient},
+        {{"axis", std::int64_t{0}}}, ondine_domain);
+  }
+  return expand_adam_parts(context, gradient, decay_in);
 }
 
 }  // namespace

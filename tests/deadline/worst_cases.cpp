@@ -273,8 +273,14 @@ const std::map<std::string, std::vector<MakeCase>>& worst_cases() {
        }}},
       {"ai.ondine:ProjectedCrossEntropy", {[] {
          return op("ProjectedCrossEntropy",
-                   {floats({4096, 2048}), floats({2048, 8192}), zeros(DType::int64, {4096})}, {}, 2,
+                   {floats({4096, 2048}), zeros(DType::int64, {4096}), floats({2048, 8192})}, {}, 2,
                    ondine_domain);
+       }}},
+      {"ai.ondine:ProjectedWeightGrad", {[] {
+         return op("ProjectedWeightGrad",
+                   {floats({}), floats({4096, 2048}), floats({2048, 8192}),
+                    zeros(DType::int64, {4096}), floats({4096})},
+                   {}, 1, ondine_domain);
        }}},
       {"ai.ondine:ResizeGrad", {[] {
          return op("ResizeGrad",

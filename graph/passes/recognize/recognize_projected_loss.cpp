@@ -1,8 +1,9 @@
-// SoftmaxCrossEntropyLoss over many classes of a product with a constant matrix, whose scores no
-// other node reads, becomes ProjectedCrossEntropy, which never has all scores in memory: the loss
-// of a language model with a frozen head. A Reshape between them may join or split the dims of
-// rows: rows and labels are then seen as one row after the other. Where the scores are an output
-// too, the product stays for the runs that fetch them.
+// SoftmaxCrossEntropyLoss over many classes of a product with a matrix, whose scores no other node
+// reads, becomes ProjectedCrossEntropy, which never has all scores in memory: the loss of a
+// language model. A Reshape between them may join or split the dims of rows: rows and labels are
+// then seen as one row after the other. Where the scores are an output too, the product stays for
+// the runs that fetch them. A matrix that is no constant, since it trains or is held in few bits,
+// must be large: its derivative takes one more product of it.
 #include "graph/passes/fuse.h"
 #include "graph/passes/recognize/attention_heads.h"
 
@@ -12,7 +13,10 @@ namespace {
 // With fewer classes the scores are small beside what the product reads.
 constexpr std::int64_t least_classes = 1024;
 
-// A float matrix that is constant, looking through a Transpose.
+// As for fuse_gemm_adam.
+constexpr std::int64_t least_elements = std::int64_t{1} << 20;
+
+// A float matrix, looking through a Transpose.
 struct Matrix {
   ValueId id = no_value;
   bool transposed = false;
@@ -51,7 +55,7 @@ class Recognizer {
     ValueId rows = scores.product->inputs[0];
     ValueId labels = node.inputs[1];
     if (scores.reshaped && !flatten(rows, labels, before)) return false;
-    node.inputs = {rows, matrix->id, labels};
+    node.inputs = {rows, labels, matrix->id};
     node.attributes.emplace_back("transposed", std::int64_t{matrix->transposed});
     node.outputs.resize(1);
     node.op = fused_;
@@ -99,26 +103,27 @@ class Recognizer {
     return true;
   }
   const Node* product_at(ValueId scores) const {
-    const Node* const gemm = read_once(scores, "Gemm");
-    return gemm != nullptr ? gemm : read_once(scores, "MatMul");
+    if (const Node* const gemm = read_once(scores, "Gemm")) return gemm;
+    if (const Node* const product = read_once(scores, "MatMul")) return product;
+    return read_once(scores, "MatMulT", ondine_domain);  // by recognize_block_weights
   }
   // The operator that makes the value, which one node reads to compute with it.
-  const Node* read_once(ValueId id, std::string_view op) const {
+  const Node* read_once(ValueId id, std::string_view op, std::string_view domain = {}) const {
     const auto readers = [&](ValueId value) {
       return 1 + (*fetched_)[static_cast<std::size_t>(value)];
     };
     while (const Node* same = uses_->producer_for(id, readers(id), "Identity")) {
       id = same->inputs[0];
     }
-    return uses_->producer_for(id, readers(id), op);
+    return uses_->producer_for(id, readers(id), op, domain);
   }
 
   bool is_plain(const Node& product) const {
     const Type& rows = (*graph_)[product.inputs[0]].type;
     if (!rows.ranked() || rows.rank() < 2) return false;
-    if (product.op->name == "MatMul") return true;
-    const NodeView gemm(product);
-    return is_plain_gemm(gemm) && !gemm.has_input(2) && gemm.attr_int("transA", 0) == 0;
+    const NodeView view(product);
+    if (product.op->name != "Gemm") return view.attr_int("transA", 0) == 0;
+    return is_plain_gemm(view) && !view.has_input(2) && view.attr_int("transA", 0) == 0;
   }
 
   std::optional<Matrix> matrix_of(const Node& product) const {
@@ -128,10 +133,14 @@ class Recognizer {
         !uses_->is_named(matrix.id)) {
       matrix = {transpose->inputs[0], !matrix.transposed};
     }
-    const Tensor values = (*graph_)[matrix.id].constant;
-    if (!values.defined() || values.shape().rank() != 2 || uses_->is_named(matrix.id)) return {};
-    if (values.dtype() != (*graph_)[product.inputs[0]].type.dtype) return {};
-    const bool is_wide = values.shape()[matrix.transposed ? 0 : 1] >= least_classes;
+    const Type& type = (*graph_)[matrix.id].type;
+    const auto shape = type.shape();
+    if (!shape || shape->rank() != 2) return {};
+    if (type.dtype != (*graph_)[product.inputs[0]].type.dtype) return {};
+    const Tensor& values = (*graph_)[matrix.id].constant;
+    const bool is_frozen = values.defined() && !uses_->is_named(matrix.id);
+    const bool is_wide = (*shape)[matrix.transposed ? 0 : 1] >= least_classes &&
+                         (is_frozen || shape->size() >= least_elements);
     return is_wide ? std::optional(matrix) : std::nullopt;
   }
 

@@ -28,6 +28,17 @@ Tensor labels(const Shape& rows, std::int64_t classes, bool some) {
   return t;
 }
 
+// Whole numbers from 0 to 6.
+Tensor small_numbers(DType dtype, const Shape& shape, std::uint64_t seed) {
+  const Tensor floats = random_floats(shape, seed, 0, 6.9F);
+  Tensor t(dtype, shape);
+  auto* const to = static_cast<std::uint8_t*>(t.mutable_data());
+  for (std::size_t i = 0; i < floats.values<float>().size(); ++i) {
+    to[i] = static_cast<std::uint8_t>(floats.values<float>()[i]);
+  }
+  return t;
+}
+
 OpCase projected(const Rows& rows, bool transposed, const std::string& reduction, bool ignoring,
                  std::size_t outputs = 2) {
   const std::int64_t depth = *(rows.rows.end() - 1);
@@ -37,7 +48,7 @@ OpCase projected(const Rows& rows, bool transposed, const std::string& reduction
   if (ignoring) attributes.emplace_back("ignore_index", ignored);
   return {
       "ProjectedCrossEntropy",
-      {random_tensor(rows.rows, 1), random_tensor(w, 2), labels(rows.rows, rows.classes, ignoring)},
+      {random_tensor(rows.rows, 1), labels(rows.rows, rows.classes, ignoring), random_tensor(w, 2)},
       attributes,
       outputs,
       "ai.ondine"};
@@ -46,7 +57,7 @@ OpCase projected(const Rows& rows, bool transposed, const std::string& reduction
 // Loss and gradient of h, computed in steps by Gemm and the standard's loss.
 std::vector<Value> whole(const OpCase& op_case) {
   const Tensor h = op_case.inputs[0].tensor();
-  const Tensor target = op_case.inputs[2].tensor();
+  const Tensor target = op_case.inputs[1].tensor();
   const std::int64_t depth = h.shape().span().back();
   const bool transposed = graph::find(op_case.attributes, "transposed") != nullptr;
   graph::Attributes attributes;
@@ -56,13 +67,13 @@ std::vector<Value> whole(const OpCase& op_case) {
   const Tensor rows = h.reshaped({h.size() / depth, depth});
   const Tensor flat = target.reshaped({target.size()});
   const Tensor scores =
-      run_op_tensor({"Gemm", {rows, op_case.inputs[1]}, {{"transB", transposed ? 1L : 0L}}});
+      run_op_tensor({"Gemm", {rows, op_case.inputs[2]}, {{"transB", transposed ? 1L : 0L}}});
   const auto loss = run_op({"SoftmaxCrossEntropyLoss", {scores, flat}, attributes, 2});
   const Tensor one = Tensor::scalar(1.0);
   const Tensor dscores = run_op_tensor(
       {"SoftmaxCrossEntropyLossGrad", {one, loss[1], flat}, attributes, 1, "ai.ondine"});
   const Tensor dh =
-      run_op_tensor({"Gemm", {dscores, op_case.inputs[1]}, {{"transB", transposed ? 0L : 1L}}});
+      run_op_tensor({"Gemm", {dscores, op_case.inputs[2]}, {{"transB", transposed ? 0L : 1L}}});
   return {loss[0], dh.reshaped(h.shape())};
 }
 
@@ -96,6 +107,7 @@ TEST_CASE("derivatives of the loss of a product, to the second order") {
       check_gradient(projected({{2, 3, 4}, 5}, transposed, "mean", ignoring, 1),
                      {.variants = false});
       check_gradient(projected({{4, 3}, 5}, transposed, "sum", ignoring), {.variants = false});
+      check_gradient(projected({{4, 3}, 5}, transposed, "mean", ignoring, 3), {.variants = false});
     }
   }
 }
@@ -108,7 +120,7 @@ TEST_CASE("the loss of a product has the same bits for every number of rows besi
   std::copy_n(all.inputs[0].tensor().values<double>().begin(), 8,
               rows.mutable_values<double>().begin());
   first.inputs[0] = rows;
-  first.inputs[2] = labels({1, 8}, 70, false);
+  first.inputs[1] = labels({1, 8}, 70, false);
   const Tensor alone = run_op(first)[1].tensor();
   for (std::size_t i = 0; i < 8; ++i) {
     CHECK(alone.values<double>()[i] == together[1].tensor().values<double>()[i]);
@@ -117,18 +129,64 @@ TEST_CASE("the loss of a product has the same bits for every number of rows besi
 
 TEST_CASE("where no label counts, the sum is 0 and nothing has a derivative") {
   OpCase none = projected({{3, 2}, 4}, false, "sum", true);
-  none.inputs[2] = Tensor::of<std::int64_t>({3}, {ignored, ignored, ignored});
+  none.inputs[1] = Tensor::of<std::int64_t>({3}, {ignored, ignored, ignored});
   const auto found = run_op(none);
   CHECK(found[0].tensor().values<double>()[0] == 0);
   check_close(found[1].tensor(), Tensor(DType::float64, {3, 2}));
 }
 
+TEST_CASE("the loss of a product takes its matrix as DequantizeLinear does, in several blocks") {
+  const DType dtype = GENERATE(DType::int8, DType::uint8, DType::int4);
+  const bool transposed = GENERATE(false, true);
+  const std::int64_t axis = GENERATE(0, 1);
+  const bool shifted = GENERATE(false, true);
+  constexpr std::int64_t depth = 600;
+  constexpr std::int64_t classes = 1770;
+  constexpr std::int64_t block = 32;
+  const Shape shape = transposed ? Shape{classes, depth} : Shape{depth, classes};
+  Shape scales = shape;
+  (axis == 0 ? scales = {(shape[0] + block - 1) / block, shape[1]}
+             : scales = {shape[0], (shape[1] + block - 1) / block});
+  const Tensor scale = random_floats(scales, 3, 0.01F, 0.03F);
+  const Value zero = shifted ? Value(small_numbers(dtype, scales, 5)) : Value();
+  const Tensor w = small_numbers(dtype, shape, 4);
+  const graph::Attributes stored{{"axis", axis}, {"block_size", block}};
+  graph::Attributes loss{{"ignore_index", ignored}, {"transposed", std::int64_t{transposed}}};
+  const Tensor h = random_floats({20, depth}, 1);
+  const Tensor target = labels({20, depth}, classes, true);
+  const Tensor whole = run_op_tensor({"DequantizeLinear", {w, scale, zero}, stored});
+  const auto want = run_op({"ProjectedCrossEntropy", {h, target, whole}, loss, 3, "ai.ondine"});
+  loss.insert(loss.end(), stored.begin(), stored.end());
+  const OpCase one{"ProjectedCrossEntropy", {h, target, w, scale, zero}, loss, 3, "ai.ondine"};
+  const auto got = run_op(one);
+  for (std::size_t i = 0; i < 3; ++i) check_close(got[i].tensor(), want[i].tensor(), {1e-4, 1e-5});
+}
+
+TEST_CASE("the loss of a product widens a matrix of float16") {
+  const Tensor h = random_floats({5, 40}, 1);
+  const Tensor target = labels({5, 40}, 50, true);
+  const Tensor w = random_floats({40, 50}, 2);
+  const graph::Attributes attributes{{"ignore_index", ignored}};
+  const auto to = [](const Tensor& x, DType dtype) {
+    return run_op_tensor({"Cast", {x}, {{"to", static_cast<std::int64_t>(dtype)}}});
+  };
+  const Tensor narrow = to(w, DType::float16);
+  const auto got =
+      run_op({"ProjectedCrossEntropy", {h, target, narrow}, attributes, 2, "ai.ondine"});
+  const auto want = run_op({"ProjectedCrossEntropy",
+                            {h, target, to(narrow, DType::float32)},
+                            attributes,
+                            2,
+                            "ai.ondine"});
+  for (std::size_t i = 0; i < 2; ++i) check_close(got[i].tensor(), want[i].tensor(), {1e-5, 1e-6});
+}
+
 TEST_CASE("the loss of a product refuses what does not fit") {
   OpCase wrong = projected({{3, 2}, 4}, false, "sum", false);
-  wrong.inputs[2] = Tensor::of<std::int64_t>({3}, {0, 4, 1});
+  wrong.inputs[1] = Tensor::of<std::int64_t>({3}, {0, 4, 1});
   CHECK_THROWS_WITH(run_op(wrong), Catch::Contains("label 4 at position 1"));
   CHECK_THROWS_WITH(run_op(projected({{3, 2}, 4}, false, "none", false)),
                     Catch::Contains("reduced"));
-  wrong.inputs[2] = Tensor::of<std::int64_t>({3, 1}, {0, 1, 1});
+  wrong.inputs[1] = Tensor::of<std::int64_t>({3, 1}, {0, 1, 1});
   CHECK_THROWS_WITH(run_op(wrong), Catch::Contains("do not fit rows"));
 }

@@ -85,4 +85,29 @@ TEST_CASE("the gradient of a large tied table is never held as a whole, with the
   }
 }
 
+TEST_CASE("the decay of a large table takes no second table, with the same bits") {
+  if (!fusions_run()) return;
+  const TemporaryFolder folder;
+  const auto file = folder / "tied.onnx";
+  constexpr std::int64_t many = 20'000;
+  write_tied(file, many, AdamW{.weight_decay = 0.1F});
+  constexpr std::uint64_t large = many * width * sizeof(float);
+  const std::vector<std::string> loss{"loss"};
+  // The table is a head, too: as such, and as any product.
+  for (const char* const names : {"", "recognize_projected_loss"}) {
+    LoadOptions options;
+    if (*names != '\0') options.no_fusion = fusions_from_name(names);
+    LoadOptions apart = options;
+    apart.no_fusion.push_back(Fusion::fuse_gemm_adam);
+    Model model = Model::load(file, options);
+    Model separate = Model::load(file, apart);
+    CHECK(model.plan(feeds(), 0, loss).arena_bytes < large * 3 / 4);
+    for (int i = 0; i < 3; ++i) {
+      model.train_step(feeds());
+      separate.train_step(feeds());
+    }
+    check_close(model.get_state("table"), separate.get_state("table"), {0, 0});
+  }
+}
+
 }  // namespace ondine::test

@@ -139,7 +139,8 @@ TEST_CASE("a frozen head gives the loss of rows that a Reshape joins or splits")
   CHECK(other.plan(mixed, 0, loss_alone).arena_bytes > score_bytes);
 }
 
-TEST_CASE("scores that something else reads, and a head that trains, are computed as a whole") {
+TEST_CASE(
+    "scores that something else reads, and a small head that trains, are computed as a whole") {
   if (!fusions_run()) return;
   PrepareOptions asked = options();
   asked.accuracy = true;
