@@ -73,50 +73,59 @@ class LargeUpdates {
   UpdateFuser fuser_;
 };
 
-// Gives updates their input `decay` and the result of a SgdUpdate of their own, if they may: rates
-// that are computed after an update do not count.
+// Makes SgdUpdates one node with the update before them, in their place: the update's input
+// `decay`.
 class DecayFuser {
  public:
   explicit DecayFuser(Graph& graph)
-      : graph_(&graph), uses_(graph), position_(graph.values.size(), -1) {
+      : graph_(&graph),
+        uses_(graph),
+        position_(graph.values.size(), graph.nodes.size()),
+        gone_(graph.nodes.size()) {
     for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
-      for (const ValueId id : graph.nodes[i].outputs) {
-        if (id != no_value) position_[static_cast<std::size_t>(id)] = static_cast<std::int64_t>(i);
+      if (takes_decay(graph.nodes[i])) {
+        position_[static_cast<std::size_t>(graph.nodes[i].outputs[0])] = i;
       }
     }
   }
 
-  bool take(const Node& sgd) {
-    if (sgd.op->name != "SgdUpdate" || sgd.op->domain != ondine_domain) return false;
-    const std::int64_t at = position_of(sgd.inputs[0]);
-    if (at < 0 || uses_.readers(sgd.inputs[0]) != 1) return false;
-    Node& update = graph_->nodes[static_cast<std::size_t>(at)];
-    const NodeView view(update);
-    const auto like = static_cast<std::size_t>(view.attr_int("like", 0));
-    // The variable is an input of the graph, which no other result overwrites.
-    if (!is_update(update) || view.has_input(decay_of_update) ||
-        update.outputs[0] != sgd.inputs[0] || update.inputs[like] != sgd.inputs[1] ||
-        position_of(sgd.inputs[1]) >= 0 || position_of(sgd.inputs[2]) > at) {
-      return false;
+  void run() {
+    for (Node& node : graph_->nodes) {
+      if (node.op->name == "SgdUpdate" && node.op->domain == ondine_domain) take_update(node);
     }
-    update.inputs[decay_of_update] = sgd.inputs[2];
-    update.outputs[0] = sgd.outputs[0];
-    return true;
+    erase_nodes(*graph_, gone_);
   }
 
  private:
-  std::int64_t position_of(ValueId id) const { return position_[static_cast<std::size_t>(id)]; }
-
-  // By an optimizer of the standard.
-  static bool is_update(const Node& node) {
-    if (node.op->domain != ondine_domain || node.op->name != "GemmUpdate") return false;
+  // Whether it is an update by an optimizer of the standard, without a decay.
+  static bool takes_decay(const Node& node) {
+    const bool by_parts = node.op->name == "GemmUpdate" || node.op->name == "ProjectedUpdate";
+    if (node.op->domain != ondine_domain || !by_parts) return false;
     const std::string optimizer = NodeView(node).attr_string("optimizer", "");
-    return optimizer != "FusedElementwise" && optimizer != "SgdUpdate";
+    return optimizer != "FusedElementwise" && optimizer != "SgdUpdate" &&
+           node.inputs[decay_of_update] == no_value;
+  }
+
+  // The variable is an input of the graph, which no other result of the update overwrites.
+  void take_update(Node& sgd) {
+    const std::size_t at = position_[static_cast<std::size_t>(sgd.inputs[0])];
+    if (at == gone_.size() || uses_.readers(sgd.inputs[0]) != 1) return;
+    Node& update = graph_->nodes[at];
+    const auto like = static_cast<std::size_t>(NodeView(update).attr_int("like", 0));
+    if (update.inputs[like] != sgd.inputs[1] || uses_.producer(sgd.inputs[1]) != nullptr ||
+        is_read_between(update, sgd, 1)) {
+      return;
+    }
+    update.inputs[decay_of_update] = sgd.inputs[2];
+    update.outputs[0] = sgd.outputs[0];
+    sgd = update;
+    gone_[at] = true;
   }
 
   Graph* graph_;
   Uses uses_;
-  std::vector<std::int64_t> position_;  // of the node of each value, -1 for others
+  std::vector<std::size_t> position_;  // of the update that gives a value
+  std::vector<bool> gone_;
 };
 
 bool run(Graph& graph, const PassContext& context) {
@@ -125,10 +134,7 @@ bool run(Graph& graph, const PassContext& context) {
   const bool fused =
       fuse_nodes(graph, [&](Node& node, const Uses& uses) { return updates.fuse(node, uses); });
   if (!fused) return false;
-  DecayFuser decays(graph);
-  std::vector<bool> gone(graph.nodes.size());
-  for (std::size_t i = 0; i < gone.size(); ++i) gone[i] = decays.take(graph.nodes[i]);
-  erase_nodes(graph, gone);
+  DecayFuser(graph).run();
   return true;
 }
 
