@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/stop.h"
 #include "kernels/common/infer_checks.h"
 #include "kernels/common/rounding.h"
 #include "kernels/elementwise/vector.h"
@@ -165,6 +166,7 @@ HeadBlock<C> HeadGradient<C>::differentiate(KernelContext& call, const Rows& row
   const C* const own = w + block * most_classes * (class_rows_ ? depth_ : 1);
   const math::Workspace work{slot + work_at_, work_};
   for (std::int64_t first = 0; first < rows.count; first += most_rows) {
+    check_stop();
     const std::int64_t padded = math::round_up(std::min(most_rows, rows.count - first), row_step);
     const Products& products =
         products_[static_cast<std::size_t>(padded / row_step - 1)][classes == most_classes ? 1 : 0];
