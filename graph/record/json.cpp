@@ -95,7 +95,17 @@ void write_images(Json& to, const DataRecord::Images& from) {
   to.set("upright", Json::of(from.upright));
 }
 
+void write_context(Json& to, const char* name, const DataRecord::Context& from) {
+  Json object = member(to, name);
+  set(object, "tokens", unless(from.tokens, std::int64_t{0}));
+  set(object, "source", text_json(from.source));
+  set(object, "is_limit", unless(from.is_limit, true));
+  set(to, name, std::move(object));
+}
+
 void write_text(Json& to, const DataRecord::Text& from) {
+  write_context(to, "context", from.context);
+  write_context(to, "generated", from.generated);
   set(to, "column", text_json(from.column));
   set(to, "encoding", text_json(from.encoding));
   set(to, "pieces", from.pieces.empty() ? Json() : Json::of(to_base64(from.pieces)));
@@ -196,7 +206,17 @@ void read_images(const Reader& from, DataRecord::Images& to) {
   to.upright = from.flag("upright", true);
 }
 
+void read_context(const Reader& from, const char* name, DataRecord::Context& to) {
+  from.object(name, [&](const Reader& one) {
+    to.tokens = one.count("tokens");
+    one.text("source", to.source);
+    to.is_limit = one.flag("is_limit", true);
+  });
+}
+
 void read_text(const Reader& from, DataRecord::Text& to) {
+  read_context(from, "context", to.context);
+  read_context(from, "generated", to.generated);
   from.text("column", to.column);
   from.text("encoding", to.encoding);
   std::string pieces;

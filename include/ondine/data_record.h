@@ -68,7 +68,16 @@ struct DataRecord {
     std::int64_t rate = 0;  // samples a second; 0: unknown
     double seconds = 0;     // of a row, where the model leaves its length open; 0 elsewhere
   };
+  // A length that files of the model name, in tokens of a text.
+  struct Context {
+    std::int64_t tokens = 0;  // 0: none is known
+    std::string source;       // for messages: "'n_positions' of config.json"
+    // Longer texts are refused. Else the model was trained with shorter ones, and a note says so.
+    bool is_limit = true;
+  };
   struct Text {
+    Context context;    // of what the model reads
+    Context generated;  // where a text that is generated ends at the latest, prompt included
     std::string column;
     std::string encoding;     // TextEncoding::name(); empty: the model takes no texts
     std::string pieces;       // content of a SentencePiece model or of a tokenizer.json

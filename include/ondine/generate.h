@@ -50,6 +50,7 @@ enum class GenerateEnd : std::uint8_t {
   end_token,  // which the report's tokens have as the last one
   stop_text,
   callback,  // it returned false
+  context,   // as many tokens as the model's data record allows (DataRecord::Text)
 };
 // The enumerator's name. Static storage.
 ONDINE_API const char* to_string(GenerateEnd end) noexcept;
@@ -75,6 +76,8 @@ struct GenerateReport {
   GenerateEnd end = GenerateEnd::max_tokens;
   GenerateCache cache = GenerateCache::none;  // of the last step
   std::string no_cache;                       // why there is none; else empty
+  // What limited the text (GenerateEnd::context), or what it exceeded; else empty.
+  std::string context;
 };
 
 // Writes with a model, which must outlive it and is only read: generate() may run in any number of
@@ -102,8 +105,8 @@ class ONDINE_API Generator {
   Generator& operator=(Generator&&) noexcept;
   ~Generator();
 
-  // The text after the prompt. Error(mismatch) for a prompt without a token; that of
-  // TextEncoding::encode, and those of Model::infer.
+  // The text after the prompt. Error(mismatch) for a prompt without a token and for one that leaves
+  // no room for another; that of TextEncoding::encode, and those of Model::infer.
   GenerateReport generate(std::string_view prompt, const OnText& on_text = {}) const;
   // The text after a prompt of token ids. Error(mismatch) for a number that is no id.
   GenerateReport generate(std::span<const std::int64_t> prompt, const OnText& on_text = {}) const;

@@ -1,6 +1,7 @@
 // ondine import-hf, on a folder as Hugging Face writes it.
 #include <catch2/catch.hpp>
 #include <filesystem>
+#include <fstream>
 
 #include "tests/support/hugging_face_folder.h"
 #include "tests/support/paths.h"
@@ -62,4 +63,28 @@ TEST_CASE("generate reads a folder of Hugging Face as import-hf does") {
   shop.refuse("generate " + path + " --prompt a --quiet",
               "output 'logits' tensor(float)[batch, sequence, 11] has scores of 11 tokens");
   shop.refuse("generate nowhere/ --prompt a", "nowhere");
+}
+
+TEST_CASE("generate ends at the context of its folder and says so; train refuses longer rows") {
+  const Workshop shop;
+  const std::string folder =
+      (ondine::test::source_folder() / "tests/trainer/hugging_face/data/genai").string();
+  const std::string limit = "member 'model.context_length' of genai_config.json";
+  const Result said = shop.run("generate " + folder +
+                               " --prompt 'a b c' --temperature 0 --ignore-end --max-tokens 100");
+  CHECK(said.exit_code == 0);
+  CHECK_THAT(said.err, Catch::Contains("text: 61 tokens, ended by context") &&
+                           Catch::Contains("length: texts have at most 64 tokens (" + limit));
+  shop.succeed("import-hf " + folder + " -o net.onnx");
+  shop.succeed("prepare net.onnx -o train.onnx --loss softmax-cross-entropy --lora 2");
+  std::ofstream words(shop / "words.txt");
+  for (int i = 0; i < 200; ++i) words << "a b c ";
+  words.close();
+  const std::string train = "train train.onnx --data words.txt --initialize --max-steps 1 ";
+  const Result longer = shop.run(train + "--text-length 65");  // after a warning of the file
+  CHECK(longer.exit_code == 1);
+  CHECK_THAT(longer.err, Catch::Contains("ondine: the rows have 65 tokens, the model takes at most "
+                                         "64 (" +
+                                         limit));
+  shop.succeed(train + "--text-length 64 --batch-size 2");
 }

@@ -65,6 +65,29 @@ void require_next_rows(const DataRecord& record, const Dataset& data) {
   }
 }
 
+// Tokens of the longest rows of texts; 0 where rows are no texts, or hold several whose positions
+// begin anew.
+std::int64_t tokens_of_rows(const Dataset& data) {
+  if (!data.text() || data.text()->next.pack) return 0;
+  std::int64_t tokens = 0;
+  for (const auto& column : data::PartAccess::of(data).columns) {
+    if (column->rows() == 0 || !column->ids_of(0)) continue;
+    const PortInfo port = column->port();
+    if (port.dims && port.dims->size() == 2) tokens = std::max(tokens, (*port.dims)[1]);
+  }
+  return tokens;
+}
+
+void require_length(const DataRecord& record, const Dataset& data) {
+  const DataRecord::Context& most = record.text.context;
+  if (!most.is_limit || most.tokens == 0) return;
+  const std::int64_t tokens = tokens_of_rows(data);
+  if (tokens <= most.tokens) return;
+  fail(ErrorCode::mismatch, "the rows have ", tokens, " tokens, the model takes at most ",
+       most.tokens, " (", most.source, "); --text-length ", most.tokens,
+       " cuts them off (TextOptions::length)");
+}
+
 void require_rate(const DataRecord& record, const Dataset& data) {
   const std::int64_t rate = data.sample_rate();
   if (rate == 0 || record.audio.rate == 0 || record.audio.rate == rate) return;
@@ -150,6 +173,7 @@ void require_recorded(const DataRecord& record, const Dataset& data) {
   }
   require_encoding(record, data);
   require_next_rows(record, data);
+  require_length(record, data);
   require_rate(record, data);
 }
 
@@ -215,6 +239,12 @@ std::vector<std::string> input_notes(const DataRecord& record, std::span<const P
                         " elements, which are taken times ", now.scale));
   }
   for (std::string& note : unknown_categories(record, data)) notes.push_back(std::move(note));
+  const DataRecord::Context& known = record.text.context;
+  const std::int64_t tokens = known.is_limit || known.tokens == 0 ? 0 : tokens_of_rows(data);
+  if (tokens > known.tokens) {
+    notes.push_back(cat("the rows have ", tokens, " tokens, the network was trained with at most ",
+                        known.tokens, " (", known.source, ")"));
+  }
   return notes;
 }
 

@@ -150,8 +150,16 @@ bool is_left_out_of_decoder(const Config&, std::string_view tensor) {
   return tensor.ends_with("rotary_emb.inv_freq") || tensor == "lm_head.weight";
 }
 
+// Rotary positions have no end; beyond this length the network has not learned.
+DataRecord::Context context_of_decoder(const Config& config, const std::string&) {
+  const char* name = "max_position_embeddings";
+  if (!config.has(name)) return {};
+  return {config.count(name, std::int64_t{1} << 40), config.member(name), false};
+}
+
 }  // namespace
 
-const Family rotary_decoders{is_decoder_architecture, true, write_decoder, is_left_out_of_decoder};
+const Family rotary_decoders{is_decoder_architecture, true, write_decoder, is_left_out_of_decoder,
+                             context_of_decoder};
 
 }  // namespace ondine::hugging_face

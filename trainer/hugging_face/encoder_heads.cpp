@@ -181,8 +181,19 @@ bool is_left_out_of_encoder(const Config&, std::string_view tensor) {
                              [&](std::string_view begin) { return tensor.starts_with(begin); });
 }
 
+// Positions that count tokens begin behind that of padding.
+DataRecord::Context context_of_encoder(const Config& config, const std::string& architecture) {
+  const char* name = "max_position_embeddings";
+  std::int64_t tokens = config.count(name, most_vocabulary);
+  if (parts_of(architecture)->kind == EncoderKind::roberta) {
+    tokens -= config.integer("pad_token_id").value_or(1) + 1;
+  }
+  return {std::max<std::int64_t>(tokens, 0), config.member(name)};
+}
+
 }  // namespace
 
-const Family encoders{knows_encoder, false, write_encoder, is_left_out_of_encoder};
+const Family encoders{knows_encoder, false, write_encoder, is_left_out_of_encoder,
+                      context_of_encoder};
 
 }  // namespace ondine::hugging_face

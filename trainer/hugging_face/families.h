@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include <ondine/data_record.h>
 #include <ondine/limits.h>
 
 #include "trainer/hugging_face/config.h"
@@ -29,6 +30,8 @@ struct Family {
   void (*write)(Network& network, const Config& config, const WriteOptions& options);
   // Whether the tensor is a buffer, or a part that the architecture has not.
   bool (*is_left_out)(const Config& config, std::string_view tensor);
+  // How long texts may be. The network has been written with this config.
+  DataRecord::Context (*context)(const Config& config, const std::string& architecture);
 };
 
 extern const Family rotary_decoders;

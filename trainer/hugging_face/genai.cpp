@@ -123,6 +123,21 @@ void take_ports(const Config& decoder, const Limits& limits, graph::GraphDef& gr
       .take(require_object(decoder, "outputs"), genai_outputs, layers, head_size);
 }
 
+constexpr std::int64_t most_tokens = std::int64_t{1} << 40;
+
+void take_lengths(const Config& model, const std::optional<Config>& search, GenaiFolder& to) {
+  if (model.has("context_length")) {
+    to.context = {model.count("context_length", most_tokens), model.member("context_length")};
+  }
+  if (!search || !search->has("max_length")) return;
+  to.generated = {search->count("max_length", most_tokens), search->member("max_length")};
+  if (to.context.tokens == 0 || to.generated.tokens <= to.context.tokens) return;
+  to.notes.push_back(cat(to.generated.source, " is ", to.generated.tokens,
+                         " tokens; texts end before, at the ", to.context.tokens, " of ",
+                         to.context.source));
+  to.generated = to.context;
+}
+
 // Turns the settings of the search into options of `generate`; notes those that are not followed.
 void take_search(const Config& search, GenaiFolder& to) {
   const auto add = [&](const char* option, double value) {
@@ -159,7 +174,9 @@ GenaiFolder read_genai(const std::filesystem::path& folder, const LoadOptions& l
   for (const char* part : {"pipeline", "sliding_window"}) decoder.require_absent(part);
   GenaiFolder result{trainer::load_checked(file_of(folder, decoder), load), model};
   take_ports(decoder, load.limits, result.model.def.graph);
-  if (const auto search = config.object("search")) take_search(*search, result);
+  const std::optional<Config> search = config.object("search");
+  take_lengths(model, search, result);
+  if (search) take_search(*search, result);
   return result;
 }
 

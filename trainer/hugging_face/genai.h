@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include <ondine/data_record.h>
 #include <ondine/model.h>
 
 #include "trainer/hugging_face/config.h"
@@ -18,6 +19,9 @@ inline constexpr const char* genai_file = "genai_config.json";
 struct GenaiFolder {
   trainer::CheckedModel model;  // with the sizes of its caches
   Config config;                // the member "model"
+  // "context_length", and "max_length" of "search".
+  DataRecord::Context context = {};
+  DataRecord::Context generated = {};
   // Options of the group `generate` that stand for the member "search".
   std::vector<std::pair<std::string, std::string>> generate = {};
   std::vector<std::string> notes = {};

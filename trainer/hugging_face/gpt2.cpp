@@ -104,8 +104,12 @@ bool is_left_out_of_gpt2(const Config&, std::string_view tensor) {
          tensor == "lm_head.weight";
 }
 
+DataRecord::Context context_of_gpt2(const Config& config, const std::string&) {
+  return {config.count("n_positions", most_vocabulary), config.member("n_positions")};
+}
+
 }  // namespace
 
-const Family gpt2{knows_gpt2, true, write_gpt2, is_left_out_of_gpt2};
+const Family gpt2{knows_gpt2, true, write_gpt2, is_left_out_of_gpt2, context_of_gpt2};
 
 }  // namespace ondine::hugging_face

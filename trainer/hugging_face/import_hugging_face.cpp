@@ -99,9 +99,10 @@ Imported import_genai(const std::filesystem::path& folder, const ImportHuggingFa
   graph::ModelDef& def = imported.model.def;
   if (graph::has_record(def.metadata)) {
     texts.record = graph::read_record(def.metadata);  // it was trained
-  } else {
-    graph::write_record(def.metadata, texts.record);
   }
+  texts.record.text.context = std::move(genai.context);
+  texts.record.text.generated = std::move(genai.generated);
+  graph::write_record(def.metadata, texts.record);
   ImportHuggingFaceReport& report = imported.report;
   report.architecture = genai.config.text_or("type", "decoder");
   for (const graph::InitializerDef& one : def.graph.initializers) {
@@ -153,6 +154,7 @@ Imported read(const std::filesystem::path& folder, const ImportHuggingFaceOption
   hugging_face::FolderTexts texts =
       hugging_face::read_texts(folder, config, family.is_decoder, classifies);
   if (options.ids_only) note_padding(config, texts);
+  texts.record.text.context = family.context(config, architecture);
   graph::write_record(imported.model.def.metadata, texts.record);
   imported.model.files = weights.files();
   imported.report.architecture = architecture;

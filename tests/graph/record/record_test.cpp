@@ -32,7 +32,9 @@ DataRecord full() {
   record.table = TableColumns{{"a", "b"}, "y", 0.5};
   record.images = DataRecord::Images{ImageSize{5, 7}, ImageFit::stretch, Layout::nhwc, true};
   record.audio = {16000, 1.5};
-  record.text = {"message",
+  record.text = {{512, "config.json", false},
+                 {64, "genai_config.json"},
+                 "message",
                  "sentencepiece",
                  std::string("\0\xff piece", 8),
                  12,
@@ -101,6 +103,11 @@ TEST_CASE("a data record comes back as it was written") {
   CHECK(back.text.messages == "m");
   CHECK(back.text.loss_on == LossOn::all);
   CHECK(back.text.chat_template == "{{ 1 }}");
+  CHECK(back.text.context.tokens == 512);
+  CHECK(back.text.context.source == "config.json");
+  CHECK_FALSE(back.text.context.is_limit);
+  CHECK(back.text.generated.tokens == 64);
+  CHECK(back.text.generated.is_limit);
   CHECK(back.preprocessing[0].antialias);
   CHECK(back.table_plan == full().table_plan);
   CHECK(back.data.rows == 150);

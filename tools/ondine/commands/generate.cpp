@@ -41,6 +41,7 @@ void print(const GenerateReport& report) {
             << "\ntext: " << count_of_tokens(report.tokens.size()) << ", ended by "
             << to_string(report.end) << "\ncache: " << to_string(report.cache)
             << (report.no_cache.empty() ? "" : ", since " + report.no_cache) << '\n';
+  if (!report.context.empty()) std::cerr << "length: " << report.context << '\n';
 }
 
 bool write(std::string_view part) {

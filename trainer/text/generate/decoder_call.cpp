@@ -43,8 +43,13 @@ DecoderCall::DecoderCall(const Model& model, TextEncoding encoding)
   const std::int64_t asked = (*ports_.ids.dims)[1];
   std::int64_t context = asked > 0 ? asked : text_options(model).length;
   if (context < 1) context = default_context;
+  const DataRecord record = data_record(model);
+  lengths_.context = record.text.context;
+  lengths_.generated = record.text.generated;
+  const DataRecord::Context& most = lengths_.context;
+  if (asked < 1 && most.is_limit && most.tokens > 0) context = std::min(context, most.tokens);
   context_ = static_cast<std::size_t>(context);
-  known_axis_ = fit::find_prediction(model, data_record(model), ports_.scores).class_axis;
+  known_axis_ = fit::find_prediction(model, record, ports_.scores).class_axis;
   if (known_axis_ != 1 && known_axis_ != 2) take_declared_axis();
 }
 

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include <ondine/data_record.h>
 #include <ondine/model.h>
 #include <ondine/text.h>
 
@@ -35,6 +36,8 @@ class DecoderCall {
   const TextEncoding& encoding() const noexcept { return encoding_; }
   // Tokens that a model without caches sees.
   std::size_t context() const noexcept { return context_; }
+  // What the data record says of the length of texts.
+  const DataRecord::Text& lengths() const noexcept { return lengths_; }
   std::int64_t samples() const noexcept;
 
   // Runs the step with one value for each cache. The results are scores and what the caches become.
@@ -58,6 +61,7 @@ class DecoderCall {
   DecoderPorts ports_;
   std::vector<std::string> fetches_;
   std::size_t context_ = 0;
+  DataRecord::Text lengths_;                // without tokenizer and template
   std::optional<std::int64_t> known_axis_;  // of the scores, 1 or 2
 };
 

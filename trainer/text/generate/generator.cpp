@@ -49,6 +49,8 @@ const char* to_string(GenerateEnd end) noexcept {
       return "end_token";
     case GenerateEnd::stop_text:
       return "stop_text";
+    case GenerateEnd::context:
+      return "context";
     case GenerateEnd::callback:
       break;
   }
@@ -117,6 +119,17 @@ struct Generator::Impl {
     return cat("the text has more than ", made.longest, " tokens");
   }
 
+  // Where a text ends at the latest. Models without caches see the last tokens of longer ones.
+  std::optional<DataRecord::Context> longest() const {
+    if (call.ports().caches.empty()) return {};
+    std::optional<DataRecord::Context> most;
+    for (const DataRecord::Context* one : {&call.lengths().context, &call.lengths().generated}) {
+      if (one->tokens == 0 || !one->is_limit) continue;
+      if (!most || one->tokens < most->tokens) most = *one;
+    }
+    return most;
+  }
+
   std::unique_ptr<text::TokenScores> scores() const {
     return cached ? text::make_token_scores(call, *cached, made.longest)
                   : text::make_token_scores(call);
@@ -147,7 +160,17 @@ class Generator::Impl::Run {
   }
 
   GenerateReport take() {
-    while (report_.tokens.size() < impl_->options.max_tokens && !ended_) step();
+    const std::optional<DataRecord::Context> most = impl_->longest();
+    if (most) require_room(*most);
+    while (report_.tokens.size() < impl_->options.max_tokens && !ended_) {
+      if (most && std::ssize(tokens_) >= most->tokens) {
+        report_.context = cat("texts have at most ", most->tokens, " tokens (", most->source, ")");
+        end(GenerateEnd::context);
+      } else {
+        step();
+      }
+    }
+    note_length();
     if (!is_cut()) show(stream_.finish());
     if (!is_cut()) write(scanner_.finish());
     report_.cache = scores_->cache();
@@ -159,6 +182,25 @@ class Generator::Impl::Run {
   // Whether text that waits is not wanted.
   bool is_cut() const noexcept {
     return report_.end == GenerateEnd::stop_text || report_.end == GenerateEnd::callback;
+  }
+
+  void require_room(const DataRecord::Context& most) const {
+    if (std::ssize(tokens_) < most.tokens) return;
+    fail(ErrorCode::mismatch, "the prompt has ", tokens_.size(),
+         " tokens and leaves no room for another: texts of the model have at most ", most.tokens,
+         " tokens (", most.source, ")");
+  }
+
+  // Where the network has not learned with so many tokens.
+  void note_length() {
+    const DataRecord::Context& known = impl_->call.lengths().context;
+    std::int64_t seen = std::ssize(tokens_);
+    if (impl_->call.ports().caches.empty()) {
+      seen = std::min(seen, static_cast<std::int64_t>(impl_->call.context()));
+    }
+    if (known.is_limit || known.tokens == 0 || seen <= known.tokens) return;
+    report_.context = cat(seen, " tokens were seen at once, the network was trained with at most ",
+                          known.tokens, " (", known.source, ")");
   }
 
   void step() {
