@@ -185,6 +185,8 @@ const char* name_of(AdapterKind kind) {
       return "ia3";
     case AdapterKind::prompt:
       return "prompt";
+    case AdapterKind::channels:
+      return "channels";
     case AdapterKind::lora:
       break;
   }

@@ -15,14 +15,14 @@
 
 namespace ondine {
 
-enum class AdapterKind : std::uint8_t { lora, ia3, prompt };
+enum class AdapterKind : std::uint8_t { lora, ia3, prompt, channels };
 
 struct AdapterInfo {
   std::string module;  // of PyTorch where the model's file tells, else the name of the weight
   std::string weight;
   // State variables; empty where the kind has none.
   std::string a;  // of a linear layer [in, rank] and [rank, out]
-  std::string b;
+  std::string b;  // of channels what is added to these parts of the weight; `a` has their numbers
   double scale = 1;  // the layer adds scale (x a) b
   AdapterKind kind = AdapterKind::lora;
   std::string magnitude;  // of DoRA
@@ -36,7 +36,8 @@ ONDINE_API std::vector<AdapterInfo> adapters(const Model& model);
 
 // Writes the present values: "base_model.model.<module>.lora_A.weight" [rank, in] and
 // "...lora_B.weight" [out, rank], in the type of the layers. Makes the folder, replaces each file
-// in one step. Error(mismatch) for a model without adapters, and where two have one module.
+// in one step. Error(mismatch) for a model without adapters, and where two have one module;
+// Error(unsupported) for channels, which PEFT does not have.
 ONDINE_API void save_adapters(const Model& model, const std::filesystem::path& folder);
 
 // Assigns the adapters of such a folder, all or nothing. Modules may have names of more or fewer

@@ -27,11 +27,14 @@ struct ParameterGain {
   // add up to 1. With steps along the derivative g it is in proportion to the sum of g^2, with
   // steps of adaptive size to the sum of |g|.
   double gain = 0;
-  bool trained = false;  // chosen
+  bool trained = false;  // chosen, the whole or some of its channels
+  // Inputs of the layer whose part of the weight trains, in rising order; empty: all or none.
+  std::vector<std::int64_t> channels = {};
+  double trained_gain = 0;  // of what trains
 };
 
 struct TrainChoice {
-  std::vector<std::string> train;         // for PrepareOptions::train
+  std::vector<std::string> train;         // for PrepareOptions::train, with channels behind an @
   std::vector<ParameterGain> parameters;  // that may train, the largest gain first
   double gain = 0;                        // of those chosen
   std::uint64_t bytes = 0;                // of a step that trains those chosen
@@ -42,9 +45,10 @@ ONDINE_API std::string to_string(const TrainChoice& choice);
 
 // Chooses among the parameters that `options` would train. Derivatives of the loss by all of them
 // are averaged over batches of the sample; then, for a number of depths below which nothing trains,
-// the parameters with most gain for their memory are taken while the plan of a step fits. The
-// choice with the largest gain counts. A new head is always trained. Plans some hundred steps, runs
-// TrainBudget::batches; changes nothing.
+// the parameters with most gain for their memory are taken while the plan of a step fits: whole
+// tensors, or of the weights of linear layers and convolutions the channels with the largest gain,
+// an eighth, a quarter or a half of them. The choice with the largest gain counts. A new head is
+// always trained. Plans some hundred steps, runs TrainBudget::batches; changes nothing.
 //
 // Error(mismatch) for a network without trained weights, for adapters and the like, which choose
 // what trains themselves, and for data that do not fit; Error(limit) if even the smallest choice

@@ -49,3 +49,15 @@ TEST_CASE("a budget needs data, and its rows and batches need a budget") {
   shop.misuse(prepare + "--budget-batches 4 --data data", "--budget-batches needs --train-budget");
   shop.misuse(prepare + "--data data --train-budget much", "--train-budget needs a size");
 }
+
+TEST_CASE("prepare trains named channels of a weight, and an export has them in the weight") {
+  const Workshop shop;
+  const std::string prepare =
+      "prepare net.onnx -o t.onnx --loss softmax-cross-entropy --label y --train ";
+  const std::string said = shop.succeed(prepare + "fc2.w@0,2-3").out;
+  CHECK_THAT(said, Contains("trains 1 parameters") && Contains("fc2.w.channels") &&
+                       Contains("3 of its channels train"));
+  shop.succeed("train t.onnx --data data --batch-size 16 --initialize -o tuned.onnx");
+  CHECK_THAT(shop.succeed("info tuned.onnx").out, !Contains("channels"));
+  shop.refuse(prepare + "fc2.w@1000", "channel 1000 of 'fc2.w'");
+}

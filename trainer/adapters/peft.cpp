@@ -85,7 +85,15 @@ std::vector<PeftPart> low_rank_parts(const Adapter& adapter, const Model& model)
   return parts;
 }
 
+void require_known(const Adapter& adapter) {
+  if (adapter.kind != AdapterKind::channels) return;
+  fail(ErrorCode::unsupported, "channels of ", quoted(adapter.weight),
+       " train, which PEFT does "
+       "not have; an export of the model has them in the weight");
+}
+
 const char* kind_of(const graph::Adapters& adapters) {
+  require_known(adapters.layers.at(0));
   switch (adapters.layers.at(0).kind) {
     case AdapterKind::ia3:
       return "IA3";
@@ -258,6 +266,7 @@ const Tensor& take(Parts& parts, const std::string& module, const std::string& w
 }  // namespace
 
 std::vector<PeftPart> peft_parts(const Adapter& adapter, const Model& model) {
+  require_known(adapter);
   if (adapter.kind == AdapterKind::lora) return low_rank_parts(adapter, model);
   const bool is_prompt = adapter.kind == AdapterKind::prompt;
   PeftPart part;

@@ -4,25 +4,26 @@
 #include <cmath>
 #include <map>
 #include <set>
-#include <span>
 
-#include <ondine/data.h>
 #include <ondine/human_bytes.h>
 
 #include "core/message.h"
 #include "core/out_of_memory.h"
 #include "core/stop.h"
-#include "core/to_doubles.h"
-#include "trainer/budget/parameter_places.h"
+#include "trainer/budget/candidates.h"
 #include "trainer/model/model_impl.h"
 
 namespace ondine {
 namespace {
 
-constexpr std::uint64_t default_rows = 32;
+using budget::Candidate;
+using budget::whole;
+
 constexpr std::size_t most_depths = 12;
-// Parameters that are tried one by one after the first that no longer fits.
+// Parts that are tried one by one after the first that no longer fits.
 constexpr std::size_t most_tries = 8;
+// Depths that are looked at more closely, those with most gain.
+constexpr std::size_t most_looks = 3;
 
 void check_ways(const PrepareOptions& options, const TrainBudget& budget) {
   const auto refuse = [](const char* what, const char* name) {
@@ -38,13 +39,17 @@ void check_ways(const PrepareOptions& options, const TrainBudget& budget) {
   }
 }
 
-struct Candidate {
-  std::string name;
-  double gain = 0;
-  std::uint64_t elements = 0;
-  std::uint64_t bytes = 0;  // about what it adds to a step
-  std::size_t depth = 0;
+// Eighths that train of each candidate, by its number; those that train alone.
+using Parts = std::map<std::size_t, unsigned>;
+
+// A share of a candidate, which includes smaller ones of it.
+struct Item {
+  std::size_t candidate = 0;
+  unsigned eighths = whole;
+  double gain = 0;  // beyond that of the next smaller share
+  std::uint64_t bytes = 0;
 };
+using Order = std::vector<Item>;
 
 class Choice {
  public:
@@ -62,135 +67,78 @@ class Choice {
     }
     options_.init = WeightInit::keep;
     all.initialize(load_.seed);
-    measure(all, sample, report);
+    auto [candidates, shapes] =
+        budget::measure(all, sample, report.trained, options.optimizer, budget, load_.seed);
+    candidates_ = std::move(candidates);
+    shapes_ = std::move(shapes);
+    if (!options.qat && !options.privacy) return;
+    for (Candidate& one : candidates_) one.channels.clear();
   }
 
   TrainChoice choose() {
-    TrainChoice best;
-    best.all_bytes = bytes_of(names_of(candidates_));
-    for (const std::size_t depth : depths()) {
-      for (const Taken& taken : choose_above(depth)) {
-        const double gain = gain_of(taken.names);
-        const bool fits = taken.bytes != 0 && taken.bytes <= budget_->bytes;
-        if (!fits || gain <= best.gain) continue;
-        best.train.assign(taken.names.begin(), taken.names.end());
-        best.gain = gain;
-        best.bytes = taken.bytes;
-      }
-    }
-    if (best.train.empty()) {
-      const auto least = std::ranges::min_element(
-          planned_, {}, &std::map<Names, std::uint64_t>::value_type::second);
-      fail(ErrorCode::limit, "a step takes at least ", least->second,
-           " bytes where a single parameter ",
-           "trains, the budget of training (--train-budget) is ", budget_->bytes);
-    }
-    for (const Candidate& one : candidates_) {
-      const bool is_chosen = std::ranges::count(best.train, one.name) > 0;
-      best.parameters.push_back({one.name, one.elements, one.gain, is_chosen});
-    }
-    std::ranges::stable_sort(best.parameters, std::greater(), &ParameterGain::gain);
-    return best;
+    Parts everything;
+    for (std::size_t i = 0; i < candidates_.size(); ++i) everything.emplace(i, whole);
+    const std::uint64_t all_bytes = bytes_of(everything);
+    Taken best{everything, all_bytes};
+    if (all_bytes > budget_->bytes) best = choose_part();
+    return report(best, all_bytes);
   }
 
  private:
-  using Names = std::set<std::string>;
-  using Order = std::vector<const Candidate*>;
   struct Taken {
-    Names names;
+    Parts parts;
     std::uint64_t bytes = 0;  // of a step that trains them; 0: not planned, nothing fits
   };
 
-  std::uint64_t rows_of_step(const std::vector<PortInfo>& inputs) const {
-    for (const PortInfo& input : inputs) {
-      const bool is_fixed = !input.has_default && input.dims && !input.dims->empty();
-      if (is_fixed && input.dims->front() > 0) {
-        return static_cast<std::uint64_t>(input.dims->front());
+  void improve(Taken& best, Taken taken) const {
+    const bool fits = taken.bytes != 0 && taken.bytes <= budget_->bytes;
+    if (fits && gain_of(taken.parts) > gain_of(best.parts)) best = std::move(taken);
+  }
+
+  Taken choose_part() {
+    Taken best;
+    std::vector<std::pair<double, std::size_t>> ranked;  // gain, depth
+    for (const std::size_t depth : depths()) {
+      Parts head;
+      const Order order = order_above(depth, true, head);
+      Taken taken = take_first(head, order).first;
+      ranked.emplace_back(taken.bytes == 0 ? 0 : gain_of(taken.parts), depth);
+      improve(best, std::move(taken));
+    }
+    std::ranges::sort(ranked, std::greater());  // the smallest step first among equals
+    for (std::size_t i = 0; i < std::min(most_looks, ranked.size()); ++i) {
+      for (Taken& taken : choose_above(ranked[i].second)) improve(best, std::move(taken));
+    }
+    for (const auto& [gain, depth] : ranked) {
+      if (best.parts.empty()) improve(best, smallest_above(depth));
+    }
+    if (!best.parts.empty()) return best;
+    const auto least =
+        std::ranges::min_element(planned_, {}, &std::map<Parts, std::uint64_t>::value_type::second);
+    fail(ErrorCode::limit, "a step takes at least ", least->second,
+         " bytes where a single parameter ", "trains, the budget of training (--train-budget) is ",
+         budget_->bytes);
+  }
+
+  TrainChoice report(const Taken& best, std::uint64_t all_bytes) const {
+    TrainChoice choice;
+    choice.gain = gain_of(best.parts);
+    choice.bytes = best.bytes;
+    choice.all_bytes = all_bytes;
+    for (std::size_t i = 0; i < candidates_.size(); ++i) {
+      const Candidate& one = candidates_[i];
+      ParameterGain gain{one.name, one.elements, one.gain};
+      if (const auto taken = best.parts.find(i); taken != best.parts.end()) {
+        choice.train.push_back(one.pattern(taken->second));
+        gain.trained = true;
+        gain.trained_gain = one.gain_of(taken->second);
+        if (taken->second != whole) gain.channels = one.chosen(taken->second);
       }
+      choice.parameters.push_back(std::move(gain));
     }
-    return budget_->rows != 0 ? budget_->rows : default_rows;
-  }
-
-  void measure(const Model& all, const Dataset& sample, const PrepareReport& report) {
-    BatchOptions how;
-    how.seed = load_.seed;
-    how.inputs = all.algorithm(0).inputs;
-    const std::uint64_t rows = std::min(rows_of_step(how.inputs), sample.rows());
-    std::map<std::string, std::vector<double>> sums;
-    std::uint64_t taken = 0;
-    for (const Batch& batch : sample.batches(rows, how)) {
-      if (taken == 0) take_shapes(batch.feeds());
-      add_derivatives(all.gradients(batch.feeds()), sums);
-      if (++taken == budget_->batches) break;
-    }
-    if (taken == 0) {
-      fail(ErrorCode::mismatch, "the sample has ", sample.rows(), " rows, a batch needs ", rows);
-    }
-    make_candidates(all, report, sums, static_cast<double>(taken));
-  }
-
-  void take_shapes(std::span<const NamedValue> feeds) {
-    for (const auto& [name, value] : feeds) shapes_.emplace_back(name, value.tensor().shape());
-  }
-
-  static void add_derivatives(const Results& derivatives,
-                              std::map<std::string, std::vector<double>>& sums) {
-    for (const auto& [name, value] : derivatives) {
-      const std::vector<double> numbers = to_doubles(value.tensor()).value();
-      std::vector<double>& sum = sums[name];
-      sum.resize(numbers.size());
-      for (std::size_t i = 0; i < numbers.size(); ++i) sum[i] += numbers[i];
-    }
-  }
-
-  double gain_of(const std::vector<double>& sum, double batches) const {
-    const bool is_plain = std::holds_alternative<Sgd>(options_.optimizer) ||
-                          std::holds_alternative<Momentum>(options_.optimizer) ||
-                          std::holds_alternative<Nesterov>(options_.optimizer);
-    double gain = 0;
-    for (const double one : sum) {
-      const double mean = one / batches;
-      gain += is_plain ? mean * mean : std::abs(mean);
-    }
-    return gain;
-  }
-
-  void make_candidates(const Model& all, const PrepareReport& report,
-                       const std::map<std::string, std::vector<double>>& sums, double batches) {
-    auto shapes = shapes_;
-    const std::vector<PortInfo> inputs = all.inputs();
-    std::erase_if(shapes, [&](const auto& shape) {
-      return std::ranges::count(inputs, shape.first, &PortInfo::name) == 0;
-    });
-    const auto places = budget::parameter_places(all, shapes);
-    const PlanReport plan = all.plan_report({shapes_, 0});
-    std::uint64_t elements = 0;
-    for (const auto& [name, sum] : sums) elements += sum.size();
-    const double state_of_one = static_cast<double>(plan.state_bytes) /
-                                static_cast<double>(std::max<std::uint64_t>(elements, 1));
-    double total = 0;
-    for (const std::string& name : report.trained) {
-      const auto sum = sums.find(name);
-      if (sum == sums.end()) {
-        fail(ErrorCode::unsupported, "a step takes no derivative by ", quoted(name),
-             ", so that a budget of training cannot be shared out");
-      }
-      Candidate one{name, gain_of(sum->second, batches), sum->second.size()};
-      const auto place = places.find(name);
-      if (place != places.end()) one.depth = place->second.depth;
-      const bool keeps_data = place != places.end() && all.get_state(name).shape().rank() > 1;
-      one.bytes = static_cast<std::uint64_t>(state_of_one * static_cast<double>(one.elements)) +
-                  (keeps_data ? place->second.kept_bytes : 0) + 1;
-      total += one.gain;
-      candidates_.push_back(std::move(one));
-    }
-    if (!(total > 0) || !std::isfinite(total)) {
-      fail(ErrorCode::not_finite, "the derivatives on the sample are all 0 or not finite");
-    }
-    for (Candidate& one : candidates_) one.gain /= total;
-    std::ranges::stable_sort(candidates_, [](const Candidate& a, const Candidate& b) {
-      return a.gain * static_cast<double>(b.bytes) > b.gain * static_cast<double>(a.bytes);
-    });
+    std::ranges::sort(choice.train);
+    std::ranges::stable_sort(choice.parameters, std::greater(), &ParameterGain::gain);
+    return choice;
   }
 
   // The depths to try: the first nodes of parameters, the deepest of each part.
@@ -205,28 +153,25 @@ class Choice {
     return result;
   }
 
-  static Names names_of(const std::vector<Candidate>& candidates) {
-    Names names;
-    for (const Candidate& one : candidates) names.insert(one.name);
-    return names;
-  }
-
-  double gain_of(const Names& names) const {
+  double gain_of(const Parts& parts) const {
     double gain = 0;
-    for (const Candidate& one : candidates_) gain += names.contains(one.name) ? one.gain : 0;
+    for (const auto& [number, eighths] : parts) gain += candidates_[number].gain_of(eighths);
     return gain;
   }
 
-  std::uint64_t bytes_of(const Names& names) {
-    const auto known = planned_.find(names);
+  std::uint64_t bytes_of(const Parts& parts) {
+    const auto known = planned_.find(parts);
     if (known != planned_.end()) return known->second;
     check_stop();
     PrepareOptions options = options_;
-    options.train.assign(names.begin(), names.end());
+    options.train.clear();
+    for (const auto& [number, eighths] : parts) {
+      options.train.push_back(candidates_[number].pattern(eighths));
+    }
     const Model model = ondine::prepare(*network_, options, load_);
     const PlanReport plan = model.plan_report({shapes_, 0});
     const std::uint64_t bytes = plan.arena_bytes + plan.state_bytes + plan.constant_bytes;
-    planned_.emplace(names, bytes);
+    planned_.emplace(parts, bytes);
     return bytes;
   }
 
@@ -234,40 +179,80 @@ class Choice {
     return options_.head && (name.starts_with("head.weight") || name.starts_with("head.bias"));
   }
 
-  // Sets of parameters that are read from this depth on: those with most gain for their bytes,
-  // those with most gain, and the smallest one, which may exceed the budget. All have a new head.
-  std::vector<Taken> choose_above(std::size_t depth) {
-    Names head;
+  // Shares of the parameters that are read from this depth on, those of a new head apart.
+  Order order_above(std::size_t depth, bool in_channels, Parts& head) const {
     Order order;
-    for (const Candidate& one : candidates_) {
+    for (std::size_t i = 0; i < candidates_.size(); ++i) {
+      const Candidate& one = candidates_[i];
       if (is_of_new_head(one.name)) {
-        head.insert(one.name);
-      } else if (one.depth >= depth) {
-        order.push_back(&one);
+        head.emplace(i, whole);
+        continue;
+      }
+      if (one.depth < depth) continue;
+      Item before;
+      for (const unsigned eighths : budget::shares) {
+        const bool is_whole = eighths == whole;
+        if (!is_whole && (!in_channels || one.channels.empty())) continue;
+        const std::uint64_t bytes = one.bytes_of(eighths) + 1;
+        order.push_back({i, eighths, one.gain_of(eighths) - before.gain, bytes - before.bytes});
+        before.gain = one.gain_of(eighths);
+        before.bytes = bytes;
       }
     }
-    if (order.empty()) return {{head, bytes_of(head)}};
-    std::vector<Taken> taken{take_first(head, order)};
+    std::ranges::stable_sort(order, [](const Item& a, const Item& b) {
+      return a.gain * static_cast<double>(b.bytes) > b.gain * static_cast<double>(a.bytes);
+    });
+    return order;
+  }
+
+  // The smallest set of parameters that are read from this depth on; it may exceed the budget.
+  Taken smallest_above(std::size_t depth) {
+    Parts parts;
+    const Order order = order_above(depth, false, parts);
+    if (parts.empty()) {
+      parts.emplace(std::ranges::min_element(order, {}, &Item::bytes)->candidate, whole);
+    }
+    return {parts, bytes_of(parts)};
+  }
+
+  // Sets of parameters that are read from this depth on: those with most gain for their bytes,
+  // whole or in channels, and those with most gain. All have a new head.
+  std::vector<Taken> choose_above(std::size_t depth) {
+    Parts head;
+    const Order order = order_above(depth, false, head);
+    const Order in_channels = order_above(depth, true, head);
+    std::vector<Taken> taken{take_more(head, order)};
+    if (in_channels.size() > order.size()) {
+      // What the whole tensors leave of the budget goes to channels of others.
+      if (taken[0].bytes != 0) {
+        taken.push_back(taken[0]);
+        add_each(taken.back(), in_channels, 0);
+      }
+      taken.push_back(take_more(head, in_channels));
+    }
     Order by_gain = order;
-    std::ranges::stable_sort(by_gain, std::greater(), &Candidate::gain);
+    std::ranges::stable_sort(by_gain, std::greater(), &Item::gain);
     taken.push_back({head, 0});
     add_each(taken.back(), by_gain, 0);
-    Names smallest = head;
-    if (head.empty())
-      smallest.insert((*std::ranges::min_element(order, {}, &Candidate::bytes))->name);
-    taken.push_back({smallest, bytes_of(smallest)});
     return taken;
   }
 
-  // As many of the first parameters as fit, and some behind these.
-  Taken take_first(const Names& head, const Order& order) {
+  static bool add(Parts& parts, const Item& item) {
+    unsigned& eighths = parts[item.candidate];
+    if (item.eighths <= eighths) return false;
+    eighths = item.eighths;
+    return true;
+  }
+
+  // As many of the first items as fit, and their number.
+  std::pair<Taken, std::size_t> take_first(const Parts& head, const Order& order) {
     Taken taken{head, 0};
     std::size_t fits = 0;
     std::size_t exceeds = order.size() + 1;
     while (exceeds - fits > 1) {
       const std::size_t middle = fits + (exceeds - fits) / 2;
-      Names more = head;
-      for (std::size_t i = 0; i < middle; ++i) more.insert(order[i]->name);
+      Parts more = head;
+      for (std::size_t i = 0; i < middle; ++i) add(more, order[i]);
       const std::uint64_t needed = bytes_of(more);
       if (needed > budget_->bytes) {
         exceeds = middle;
@@ -276,15 +261,23 @@ class Choice {
         taken = {std::move(more), needed};
       }
     }
-    add_each(taken, order, exceeds);
-    return taken;
+    return {std::move(taken), fits};
   }
 
-  // Tries some parameters from this one on, each of which stays if the budget has room for it.
+  // These, and some behind them.
+  Taken take_more(const Parts& head, const Order& order) {
+    auto [taken, count] = take_first(head, order);
+    add_each(taken, order, count);
+    return std::move(taken);
+  }
+
+  // Tries some items from this one on, each of which stays if the budget has room for it.
   void add_each(Taken& taken, const Order& order, std::size_t first) {
-    for (std::size_t i = first; i < std::min(order.size(), first + most_tries); ++i) {
-      Names more = taken.names;
-      more.insert(order[i]->name);
+    std::size_t tries = 0;
+    for (std::size_t i = first; i < order.size() && tries < most_tries; ++i) {
+      Parts more = taken.parts;
+      if (!add(more, order[i])) continue;
+      ++tries;
       const std::uint64_t needed = bytes_of(more);
       if (needed <= budget_->bytes) taken = {std::move(more), needed};
     }
@@ -294,15 +287,18 @@ class Choice {
   PrepareOptions options_;
   const TrainBudget* budget_;
   LoadOptions load_;
-  std::map<Names, std::uint64_t> planned_;  // bytes of steps; depths share many sets
-  std::vector<std::pair<std::string, Shape>> shapes_;
-  std::vector<Candidate> candidates_;  // those first that give most for their bytes
+  std::map<Parts, std::uint64_t> planned_;  // bytes of steps; depths share many sets
+  budget::Shapes shapes_;
+  std::vector<Candidate> candidates_;
 };
 
 }  // namespace
 
 std::string to_string(const TrainChoice& choice) {
-  return cat(choice.train.size(), " of ", choice.parameters.size(), " parameters train, with ",
+  const auto in_part = std::ranges::count_if(
+      choice.parameters, [](const ParameterGain& one) { return !one.channels.empty(); });
+  return cat(choice.train.size(), " of ", choice.parameters.size(), " parameters train, ",
+             in_part == 0 ? std::string() : cat(in_part, " of them in some channels, "), "with ",
              std::round(1000 * choice.gain) / 10, " % of the gain; a step takes ",
              human_bytes(choice.bytes), ", one of all ", human_bytes(choice.all_bytes));
 }

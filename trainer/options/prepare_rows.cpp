@@ -25,7 +25,8 @@ const std::vector<std::pair<std::string, WeightInit>> inits{
 void add_parameters(Rows<PrepareTarget>& rows) {
   rows.heading("What trains");
   rows.text("train", "PATTERN",
-            "Train only parameters that match (* and ?), constants too if a pattern names one",
+            "Train only parameters that match (* and ?), constants too if a pattern names one; "
+            "WEIGHT@0,8-15: these inputs of the weight's layer alone",
             [](PrepareTarget& to, const Given& given) { to.options.train = given.texts(); })
       .several();
   rows.text("freeze", "PATTERN", "Do not train parameters that match",

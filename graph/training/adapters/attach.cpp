@@ -8,6 +8,7 @@
 #include "core/message.h"
 #include "graph/contract/opsets.h"
 #include "graph/training/adapters/adapter_writer.h"
+#include "graph/training/adapters/channels.h"
 #include "graph/training/adapters/prompt.h"
 #include "graph/training/adapters/targets.h"
 #include "graph/training/prepare/names.h"
@@ -126,6 +127,7 @@ void attach_to_layers(ModelDef& model, const PrepareOptions& options, const Valu
 }  // namespace
 
 AttachedAdapters attach_adapters(ModelDef& model, const PrepareOptions& options,
+                                 const std::vector<TrainedChannels>& channels,
                                  const ValueTypes& types, std::span<const std::string> read) {
   if (options.lora) check_lora(*options.lora);
   if (!read_adapters(model.metadata).layers.empty()) {
@@ -135,7 +137,9 @@ AttachedAdapters attach_adapters(ModelDef& model, const PrepareOptions& options,
   GraphWriter writer(model.graph, names, Opsets(model.opsets).version("").value_or(0));
   AttachedAdapters attached;
   Adapters record = record_of(options);
-  if (options.prompt) {
+  if (!channels.empty()) {
+    attach_channels(model, channels, types, read, writer, record, attached);
+  } else if (options.prompt) {
     attach_prompt(model, *options.prompt, types, writer, record, attached);
   } else {
     attach_to_layers(model, options, types, read, writer, record, attached);

@@ -1,6 +1,7 @@
 // Adapters beside the layers of a network.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
@@ -19,10 +20,18 @@ struct AttachedAdapters {
   std::string note;
 };
 
-// Writes the adapters that the options ask for into the main graph, by standard operators, and the
-// record. Layers that lead to none of the values `read` by the loss have none. Error(mismatch) for
-// settings out of range, a pattern that matches no layer and a weight that several nodes read.
+// Inputs of a layer, by their numbers, whose part of its weight trains.
+struct TrainedChannels {
+  std::string weight;
+  std::vector<std::int64_t> channels;  // in rising order
+};
+
+// Writes the adapters that the options ask for, or those of the channels, into the main graph, by
+// standard operators, and the record. Layers that lead to none of the values `read` by the loss
+// have none. Error(mismatch) for settings out of range, a pattern that matches no layer and a
+// weight that several nodes read.
 AttachedAdapters attach_adapters(ModelDef& model, const PrepareOptions& options,
+                                 const std::vector<TrainedChannels>& channels,
                                  const ValueTypes& types, std::span<const std::string> read);
 
 // Whether the options ask for any.

@@ -1,6 +1,7 @@
 #include "graph/training/adapters/merge.h"
 
 #include <algorithm>
+#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -78,17 +79,38 @@ class Merger {
          quoted(name));
   }
 
-  // w + scale a b; each output of it gets the length of DoRA.
-  void add(const Adapter& adapter) {
-    Tensor& weight = initializer(adapter, adapter.weight);
+  // scale a b
+  std::vector<double> product(const Adapter& adapter, const Shape& shape) {
     const Tensor& a = initializer(adapter, adapter.a);
     const Tensor& b = initializer(adapter, adapter.b);
-    const Shape shape = weight.shape();
     if (!fit(adapter, shape, a.shape(), b.shape())) {
       fail(ErrorCode::corrupt, "the adapter of ", quoted(adapter.module), " has matrices ",
            a.shape(), " and ", b.shape(), " for the weight ", shape);
     }
-    std::vector<double> sum = low_rank_product(adapter, a, b);
+    return low_rank_product(adapter, a, b);
+  }
+
+  // b for the channels a, and zeros.
+  std::vector<double> channels(const Adapter& adapter, const Shape& shape) {
+    const Tensor& added = initializer(adapter, adapter.b);
+    const auto numbers = stored_.find(adapter.a);
+    const bool has_numbers =
+        numbers != stored_.end() && numbers->second->value.dtype() == DType::int64;
+    std::optional<std::vector<double>> placed;
+    if (has_numbers) {
+      placed = channel_parts(adapter, shape, numbers->second->value.values<std::int64_t>(), added);
+    }
+    if (placed) return *std::move(placed);
+    fail(ErrorCode::corrupt, "the adapter of ", quoted(adapter.module), " has parts ",
+         added.shape(), " that are not of channels of the weight ", shape);
+  }
+
+  // w + scale a b; each output of it gets the length of DoRA.
+  void add(const Adapter& adapter) {
+    Tensor& weight = initializer(adapter, adapter.weight);
+    const Shape shape = weight.shape();
+    std::vector<double> sum =
+        adapter.kind == AdapterKind::channels ? channels(adapter, shape) : product(adapter, shape);
     const std::vector<double> before = *to_doubles(weight);
     for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += before[i];
     if (!adapter.magnitude.empty()) {

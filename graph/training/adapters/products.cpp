@@ -1,5 +1,6 @@
 #include "graph/training/adapters/products.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/stop.h"
@@ -50,6 +51,41 @@ std::vector<double> low_rank_product(const Adapter& adapter, const Tensor& a, co
       }
       result[adapter.transposed ? j * in + i : i * out + j] = adapter.merged_scale * sum;
     }
+  }
+  return result;
+}
+
+std::optional<std::vector<double>> channel_parts(const Adapter& adapter, const Shape& weight,
+                                                 std::span<const std::int64_t> channels,
+                                                 const Tensor& added) {
+  const bool is_convolution = adapter.form == LayerForm::convolution;
+  if (adapter.form == LayerForm::embedding || weight.rank() < (is_convolution ? 3U : 2U) ||
+      (!is_convolution && weight.rank() != 2) || weight.size() == 0) {
+    return {};
+  }
+  const std::size_t axis = adapter.transposed ? 1 : 0;
+  const auto count = static_cast<std::int64_t>(channels.size());
+  std::vector<std::int64_t> wanted(weight.begin(), weight.end());
+  if (is_convolution) {
+    wanted[1] = count;
+  } else {
+    wanted = {count, weight[1 - axis]};
+  }
+  const bool are_there = std::ranges::all_of(
+      channels, [&](std::int64_t one) { return one >= 0 && one < weight[axis]; });
+  if (!are_there || added.shape() != Shape(wanted)) return {};
+  const std::vector<double> parts = *to_doubles(added);
+  std::vector<double> result(static_cast<std::size_t>(weight.size()));
+  const std::size_t window = is_convolution ? elements_of_row(weight) / dim(weight, 1) : 1;
+  const std::size_t outputs = dim(weight, 1 - axis);
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    // Of a convolution [out, channels, window], else [channels, out].
+    const std::size_t place = is_convolution ? i / window % channels.size() : i / outputs;
+    const std::size_t output = is_convolution ? i / window / channels.size() : i % outputs;
+    const auto channel = static_cast<std::size_t>(channels[place]);
+    const std::size_t at =
+        adapter.transposed ? output * dim(weight, 1) + channel : channel * outputs + output;
+    result[at * window + i % window] += adapter.merged_scale * parts[i];
   }
   return result;
 }

@@ -14,8 +14,10 @@ constexpr std::int64_t newest_version = 2;
 template <class Enum>
 using Words = std::vector<std::pair<const char*, Enum>>;
 
-const Words<AdapterKind> kinds{
-    {"lora", AdapterKind::lora}, {"ia3", AdapterKind::ia3}, {"prompt", AdapterKind::prompt}};
+const Words<AdapterKind> kinds{{"lora", AdapterKind::lora},
+                               {"ia3", AdapterKind::ia3},
+                               {"prompt", AdapterKind::prompt},
+                               {"channels", AdapterKind::channels}};
 const Words<LayerForm> forms{{"linear", LayerForm::linear},
                              {"convolution", LayerForm::convolution},
                              {"embedding", LayerForm::embedding}};

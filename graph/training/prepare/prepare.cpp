@@ -11,6 +11,7 @@
 #include "graph/contract/opsets.h"
 #include "graph/record/training_entries.h"
 #include "graph/training/adapters/attach.h"
+#include "graph/training/adapters/channels.h"
 #include "graph/training/adapters/check_adapters.h"
 #include "graph/training/inference_mode.h"
 #include "graph/training/prepare/exporter/lost.h"
@@ -126,6 +127,7 @@ struct Network {
   std::vector<std::string> restored;  // parameters, and values that were computed from one
   bool separated = false;             // whether any that were merged are apart
   Fresh fresh = {};                   // what initialization makes of parameters that prepare added
+  std::vector<TrainedChannels> channels = {};
 };
 
 // Added parameters train besides those that take the place of the other parameters.
@@ -141,7 +143,8 @@ void add_adapters(ModelDef& model, const ValueTypes& types, const ModelDef* loss
   const std::vector<std::string> read =
       loss_model != nullptr ? match_loss_model(*loss_model, model.graph, types).reads
                             : std::vector{asked_value(model.graph, types, network.options.output)};
-  AttachedAdapters attached = attach_adapters(model, network.options, types, read);
+  AttachedAdapters attached =
+      attach_adapters(model, network.options, network.channels, types, read);
   network.fresh.merge(attached.rules);
   network.notes.push_back(std::move(attached.note));
 }
@@ -194,8 +197,10 @@ Network adapt_network(ModelDef& model, const PrepareOptions& asked, const ValueT
   repair_export(model, asked, network);
   check_stop();
   set_inference_mode(model.graph);
-  if (has_adapters(asked)) add_adapters(model, types, loss_model, network);
-  if (!ways_of(asked).empty()) train_added(network);
+  network.channels = take_channels(model.graph, network.options);
+  const bool adds = has_adapters(asked) || !network.channels.empty();
+  if (adds) add_adapters(model, types, loss_model, network);
+  if (adds || asked.only_biases) train_added(network);
   if (asked.qat) network.quantized = insert_quantization(model, *asked.qat);
   return network;
 }
@@ -351,7 +356,7 @@ PrepareReport prepare(ModelDef& given, const PrepareOptions& asked, const ValueT
   ModelDef model = given;
   std::optional<std::string> raised;
   if (asked.quantize_frozen) raised = raise_for_frozen(model, *asked.quantize_frozen);
-  const auto [options, head, quantized, notes, restored, separated, added] =
+  const auto [options, head, quantized, notes, restored, separated, added, channels] =
       adapt_network(model, asked, given_types, loss_model, fresh);
   const ValueTypes types = without(given_types, head.values);
   Names names(model);
@@ -372,6 +377,7 @@ PrepareReport prepare(ModelDef& given, const PrepareOptions& asked, const ValueT
                            options.init, quantized);
   PrepareReport report = report_of(written, parameters, inputs.prediction, head, init, options);
   if (has_adapters(asked)) explain_adapters(report, asked, added);
+  explain_channels(report, channels);
   report.quantized_layers = quantized.layers;
   if (options.quantize_frozen) {
     report.quantized = quantize_frozen(model, report.trained, *options.quantize_frozen);

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <functional>
 #include <map>
+#include <set>
 
 #include "tests/trainer/adapters/network.h"
 
@@ -122,6 +123,55 @@ TEST_CASE("What is chosen fits the budget, and gains nearly as much as any set o
     leaves_out |= choice.train.size() < 5;
   }
   CHECK(leaves_out);
+}
+
+TEST_CASE("Of a weight that is too large as a whole the channels with the largest gain train") {
+  const PrepareOptions options = options_with(Adam{});
+  // The Gemm's weight is [10, 36], with a row for each output.
+  const Tensor derivative =
+      prepare(network(), options).gradients(batch_of_six())["body.fc2.weight"].tensor();
+  std::vector<std::pair<double, std::int64_t>> gains;
+  for (std::int64_t channel = 0; channel < 36; ++channel) {
+    double gain = 0;
+    for (std::int64_t output = 0; output < 10; ++output) {
+      const auto at = static_cast<std::size_t>(output * 36 + channel);
+      gain += std::abs(static_cast<double>(derivative.values<float>()[at]));
+    }
+    gains.emplace_back(-gain, channel);
+  }
+  std::ranges::sort(gains);
+  PrepareOptions only = options;
+  only.train = {"body.fc2.weight"};
+  const std::uint64_t all = choice_of(plenty, only).bytes;
+  std::set<std::size_t> counts;
+  for (std::uint64_t bytes = all - 1; bytes > all / 2; bytes -= 256) {
+    TrainChoice choice;
+    try {
+      choice = choice_of(bytes, only);
+    } catch (const Error& error) {
+      CHECK(error.code() == ErrorCode::limit);
+      break;
+    }
+    REQUIRE(choice.parameters.size() == 1);
+    const ParameterGain& one = choice.parameters[0];
+    std::set<std::int64_t> largest;
+    double gain = 0;
+    double total = 0;
+    for (std::size_t i = 0; i < gains.size(); ++i) {
+      if (i < one.channels.size()) largest.insert(gains[i].second);
+      if (i < one.channels.size()) gain -= gains[i].first;
+      total -= gains[i].first;
+    }
+    CHECK(one.trained);
+    CHECK(std::set<std::int64_t>(one.channels.begin(), one.channels.end()) == largest);
+    CHECK(one.trained_gain == Approx(gain / total));
+    CHECK(choice.gain == Approx(gain / total));
+    CHECK(choice.bytes <= bytes);
+    CHECK(choice.bytes == bytes_of_step(choice.train, options));
+    CHECK_THAT(to_string(choice), Contains("1 of 1 parameters train, 1 of them in some channels"));
+    counts.insert(one.channels.size());
+  }
+  CHECK(counts == std::set<std::size_t>{5, 9, 18});
 }
 
 TEST_CASE("Of parameters that the options freeze none is chosen, and a new head always is") {

@@ -28,7 +28,11 @@ void keep_to_budget(const CommandOptions& options, const LoadOptions& load, cons
   for (const ParameterGain& one :
        std::span(choice.parameters).first(std::min(most, choice.parameters.size()))) {
     std::cout << "  " << (one.trained ? "train   " : "freeze  ") << printable(one.name) << "  "
-              << percent(one.gain) << '\n';
+              << percent(one.gain);
+    if (!one.channels.empty()) {
+      std::cout << ", " << one.channels.size() << " channels with " << percent(one.trained_gain);
+    }
+    std::cout << '\n';
   }
   if (choice.parameters.size() > most) {
     std::cout << "  and " << choice.parameters.size() - most << " with less\n";
