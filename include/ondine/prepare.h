@@ -217,6 +217,12 @@ struct PrepareOptions {
   // an input, zeros that recurrent layers start from. Where the file's metadata says what is a
   // parameter and what is not (PyTorch, dynamo=True) that decides, but for masks. A name in `train`
   // overrides all of that; a pattern with wildcards does where it matches constants alone.
+  // "WEIGHT@0,8-15" in `train` is no pattern: of the weight of a linear layer, or of a convolution
+  // of one group, the part trains that these inputs of the layer multiply, numbers in rising order.
+  // The layer adds its product with a weight that begins as zeros (AdapterKind::channels), which
+  // Model::export_inference adds to the whole. Error(mismatch) for weights that several nodes read
+  // or that are computed. Excludes last_layers, qat, adapters, only_biases and an `init` other than
+  // automatic and keep.
   std::vector<std::string> train = {};
   std::vector<std::string> freeze = {};
   // Train only the parameters of the last layers (nodes with parameters, counted from the output).
