@@ -17,6 +17,7 @@ import (
 type calls struct {
 	number   uintptr
 	text     func(line string)
+	piece    func(piece string) error
 	step     func(report Report) error
 	epoch    func(report Report) error
 	progress func(fraction float64) error
@@ -170,6 +171,11 @@ func ondineGoText(user C.uintptr_t, line *C.char) {
 		}
 		return nil
 	})
+}
+
+//export ondineGoPiece
+func ondineGoPiece(user C.uintptr_t, piece *C.char, length C.size_t) C.int {
+	return stops(user, func(one *calls) error { return one.piece(C.GoStringN(piece, C.int(length))) })
 }
 
 //export ondineGoStep

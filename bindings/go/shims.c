@@ -1,6 +1,9 @@
 #include "_cgo_export.h"
 
 static void text(void* user, const char* line) { ondineGoText((uintptr_t)user, (char*)line); }
+static int piece(void* user, const char* text, size_t length) {
+  return ondineGoPiece((uintptr_t)user, (char*)text, length);
+}
 static int step(void* user, const char* report) {
   return ondineGoStep((uintptr_t)user, (char*)report);
 }
@@ -66,6 +69,24 @@ ondine_error* ondine_go_finetune(ondine_finetune_run* run, uintptr_t user, int s
   run->on_epoch = epochs ? epoch : NULL;
   run->user = (void*)user;
   return ondine_finetune(run, model, report);
+}
+
+ondine_error* ondine_go_generate(const ondine_generator* generator, const char* prompt,
+                                 size_t length, uintptr_t user, char** report) {
+  return ondine_generator_generate(generator, prompt, length, user == 0 ? NULL : piece, (void*)user,
+                                   report);
+}
+
+ondine_error* ondine_go_generate_after(const ondine_generator* generator, const int64_t* tokens,
+                                       size_t count, uintptr_t user, char** report) {
+  return ondine_generator_generate_after(generator, tokens, count, user == 0 ? NULL : piece,
+                                         (void*)user, report);
+}
+
+ondine_error* ondine_go_answer(const ondine_generator* generator, const ondine_message* messages,
+                               size_t count, uintptr_t user, char** report) {
+  return ondine_generator_answer(generator, messages, count, user == 0 ? NULL : piece, (void*)user,
+                                 report);
 }
 
 ondine_error* ondine_go_on_wait(ondine_federated_worker* worker, uintptr_t user) {

@@ -17,6 +17,12 @@ ondine_error* ondine_go_metric(ondine_trainer* trainer, const char* name,
                                const char* const* outputs, uintptr_t user);
 ondine_error* ondine_go_finetune(ondine_finetune_run* run, uintptr_t user, int steps, int epochs,
                                  ondine_model** model, char** report);
+ondine_error* ondine_go_generate(const ondine_generator* generator, const char* prompt,
+                                 size_t length, uintptr_t user, char** report);
+ondine_error* ondine_go_generate_after(const ondine_generator* generator, const int64_t* tokens,
+                                       size_t count, uintptr_t user, char** report);
+ondine_error* ondine_go_answer(const ondine_generator* generator, const ondine_message* messages,
+                               size_t count, uintptr_t user, char** report);
 ondine_error* ondine_go_on_wait(ondine_federated_worker* worker, uintptr_t user);
 
 #endif

@@ -23,6 +23,8 @@ Cflags: -I$source/include
 Libs: -L$library -londine
 END
 export PKG_CONFIG_PATH="$work/pkgconfig" LD_LIBRARY_PATH="$library"
+"$source/tests/bindings/models.sh" "$library" "$work/models"
+export ONDINE_MODELS="$work/models"
 export GOFLAGS=-mod=mod GOPROXY=off GOTOOLCHAIN=local GOCACHE="$work/cache" GOMAXPROCS="${JOBS:-2}"
 cd "$work/module"
 unformatted=$(gofmt -l .)

@@ -23,6 +23,8 @@ cp "$source"/tests/bindings/rust/*.rs "$work/crates/ondine/tests"
 mv "$work/crates/ondine/tests/support.rs" "$work/crates/ondine/tests/support/mod.rs"
 "$source/tests/bindings/quick_start.sh" rust "$source/bindings/rust/README.md" \
   "$work/crates/ondine/examples/quick_start.rs" "$work/flowers.csv"
+"$source/tests/bindings/models.sh" "$library" "$work/models"
+export ONDINE_MODELS="$work/models"
 export ONDINE_LIB_DIR="$library" LD_LIBRARY_PATH="$library" CARGO_TARGET_DIR="$work/target"
 mkdir -p "$work/files"
 export TMPDIR="$work/files"

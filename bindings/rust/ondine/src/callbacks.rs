@@ -27,12 +27,14 @@ pub(crate) enum Failure {
 }
 
 pub(crate) type ReportCall<'a> = Box<dyn FnMut(&Json) -> ControlFlow<()> + Send + 'a>;
+pub(crate) type PieceCall<'a> = Box<dyn FnMut(&str) -> ControlFlow<()> + Send + 'a>;
 pub(crate) type TextCall<'a> = Box<dyn FnMut(&str) + Send + 'a>;
 type RowCall = Box<dyn FnMut(u64, &mut Row) -> Result<()> + Send>;
 type ExternalCall = Box<dyn FnMut(&str, u64, &mut [u8]) -> Result<()> + Send>;
 
 pub(crate) enum Call {
     Text(TextCall<'static>),
+    Piece(PieceCall<'static>),
     Report(ReportCall<'static>),
     Progress(Box<dyn FnMut(f64) -> ControlFlow<()> + Send>),
     Wait(Box<dyn FnMut() -> ControlFlow<()> + Send>),
@@ -175,6 +177,22 @@ pub(crate) unsafe extern "C" fn text(user: *mut c_void, text: *const c_char) {
         }
         ControlFlow::Continue(())
     });
+}
+
+pub(crate) unsafe extern "C" fn piece(
+    user: *mut c_void,
+    piece: *const c_char,
+    length: usize,
+) -> c_int {
+    let bytes = match length {
+        0 => &[][..],
+        _ => std::slice::from_raw_parts(piece as *const u8, length),
+    };
+    let part = String::from_utf8_lossy(bytes);
+    stops(user, |call| match call {
+        Call::Piece(tell) => tell(&part),
+        _ => STOP,
+    })
 }
 
 unsafe fn report_of(text: *const c_char) -> Json {

@@ -16,8 +16,10 @@
 //! # }
 //! ```
 //!
-//! Objects are freed when they are dropped. They are `Send` and not `Sync`: one thread at a time.
+//! Objects are freed when they are dropped. They are `Send` and, but for `Generator`, not `Sync`: one
+//! thread at a time.
 //! A panic in a callback goes on where the call returns.
+mod adapters;
 mod callbacks;
 mod cancel;
 mod data;
@@ -26,6 +28,7 @@ mod error;
 mod federated;
 mod files;
 mod finetune;
+mod generator;
 mod json;
 mod lent;
 mod model;
@@ -34,6 +37,7 @@ mod texts;
 mod trainer;
 mod values;
 
+pub use adapters::AdapterFolder;
 pub use cancel::Cancel;
 pub use data::{BatchOrder, Batches, Column, Dataset, Row, Use};
 pub use dtype::{DType, Element, Plain};
@@ -41,6 +45,7 @@ pub use error::{Code, Error, Result};
 pub use federated::FederatedWorker;
 pub use files::{check_model, has_checkpoint};
 pub use finetune::{new_network, Finetune, Tuned};
+pub use generator::{import_hugging_face, Generator, Message};
 pub use json::Json;
 pub use lent::Lent;
 pub use model::Model;
