@@ -106,6 +106,6 @@ final class RandomTest {
   }
 
   public static void main(String[] arguments) throws Exception {
-    Support.runAll(TrainingTest.class, MistakesTest.class, RandomTest.class);
+    Support.runAll(TrainingTest.class, LanguageTest.class, MistakesTest.class, RandomTest.class);
   }
 }

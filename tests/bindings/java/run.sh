@@ -17,6 +17,7 @@ release=$(javac -version 2>&1 | sed -n 's/^javac \([0-9]*\).*/\1/p')
 [ "${release:-0}" -ge 17 ] || { echo "skipped: $(javac -version 2>&1) is older than 17"; exit 77; }
 rm -rf "$work/classes" "$work/files"
 mkdir -p "$work/classes" "$work/files"
+"$source/tests/bindings/models.sh" "$library" "$work/models"
 "$source/bindings/java/build.sh" "$library" "$work/build"
 jar=$(ls "$work"/build/ondine-*.jar)
 javac -Xlint:all --release 17 -cp "$jar" -d "$work/classes" \
@@ -28,7 +29,7 @@ cd "$work"
 tests() {  # java, options
   java=$1
   shift
-  "$java" -ea -Dwork="$work/files" -Dseconds="$seconds" "$@" -cp "$jar:$work/classes" RandomTest
+  "$java" -ea -Dwork="$work/files" -Dmodels="$work/models" -Dseconds="$seconds" "$@" -cp "$jar:$work/classes" RandomTest
 }
 
 seen=

@@ -5,12 +5,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TEXT, STEP, EPOCH, PROGRESS, WAITING, ROW, EXTERNAL, BEGIN, ADD, VALUE, FORGET, COUNT };
+enum {
+  TEXT,
+  STEP,
+  EPOCH,
+  PROGRESS,
+  WAITING,
+  ROW,
+  EXTERNAL,
+  BEGIN,
+  ADD,
+  VALUE,
+  FORGET,
+  PIECE,
+  COUNT
+};
 
-static const char* const names[COUNT] = {"text",     "step",  "epoch", "progress", "waiting", "row",
-                                         "external", "begin", "add",   "value",    "forget"};
+static const char* const names[COUNT] = {"text",    "step",  "epoch",    "progress",
+                                         "waiting", "row",   "external", "begin",
+                                         "add",     "value", "forget",   "piece"};
 static const char* const types[COUNT] = {"(JJ)V",    "(JJ)I", "(JJ)I",  "(JD)I", "(J)I", "(JJJ)I",
-                                         "(JJJJJ)I", "(J)V",  "(JJJ)I", "(JJ)I", "(J)V"};
+                                         "(JJJJJ)I", "(J)V",  "(JJJ)I", "(JJ)I", "(J)V", "(JJJ)I"};
 static JavaVM* machine;
 static jclass callbacks;
 static jmethodID methods[COUNT];
@@ -99,6 +114,10 @@ static void forget(void* user) {
   const jvalue given[] = {ADDRESS(user)};
   nothing(FORGET, given);
 }
+static int piece(void* user, const char* part, size_t length) {
+  const jvalue given[] = {ADDRESS(user), ADDRESS(part), {.j = (jlong)length}};
+  return integer(PIECE, given);
+}
 
 JNIEXPORT void JNICALL Java_org_ondine_JniBackend_start(JNIEnv* env, jclass self, jclass given) {
   (void)self;
@@ -117,7 +136,7 @@ JNIEXPORT jlong JNICALL Java_org_ondine_JniBackend_callback(JNIEnv* env, jobject
   const intptr_t functions[COUNT] = {(intptr_t)text,     (intptr_t)step,    (intptr_t)epoch,
                                      (intptr_t)progress, (intptr_t)waiting, (intptr_t)row,
                                      (intptr_t)external, (intptr_t)begin,   (intptr_t)add,
-                                     (intptr_t)value,    (intptr_t)forget};
+                                     (intptr_t)value,    (intptr_t)forget,  (intptr_t)piece};
   return functions[index];
 }
 

@@ -21,10 +21,10 @@ import java.util.function.Predicate;
 final class Callbacks {
   /** Functions of C, in this order, for the methods of these names. */
   static final List<String> NAMES = List.of("text", "step", "epoch", "progress", "waiting", "row",
-      "external", "begin", "add", "value", "forget");
+      "external", "begin", "add", "value", "forget", "piece");
 
   static final int TEXT = 0, STEP = 1, EPOCH = 2, PROGRESS = 3, WAITING = 4, ROW = 5, EXTERNAL = 6,
-      BEGIN = 7, ADD = 8, VALUE = 9, FORGET = 10;
+      BEGIN = 7, ADD = 8, VALUE = 9, FORGET = 10, PIECE = 11;
 
   private static final Map<Long, Object> OBJECTS = new ConcurrentHashMap<>();
   private static final AtomicLong LAST = new AtomicLong();
@@ -178,5 +178,10 @@ final class Callbacks {
 
   static void forget(long user) {
     OBJECTS.remove(user);
+  }
+
+  static int piece(long user, long text, long length) {
+    return Callbacks.<Predicate<String>>stops(
+        user, one -> one.test(Library.text(text, length)));
   }
 }

@@ -308,4 +308,9 @@ public final class Model extends Handle {
   public ModelFiles files() {
     return new ModelFiles(this);
   }
+
+  /** Adapters of this model. */
+  public Adapters adapters() {
+    return new Adapters(this);
+  }
 }
