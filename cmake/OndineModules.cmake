@@ -26,14 +26,26 @@ function(ondine_module name)
   set(ONDINE_OBJECTS ${ONDINE_OBJECTS} $<TARGET_OBJECTS:ondine_${name}> PARENT_SCOPE)
 endfunction()
 
+# ondine_system_sources(list): leaves out what is for other systems. Files *_posix.cpp and *_win32.cpp
+# implement the same functions.
+macro(ondine_system_sources list)
+  if(WIN32)
+    list(FILTER ${list} EXCLUDE REGEX "_posix\\.cpp$")
+  else()
+    list(FILTER ${list} EXCLUDE REGEX "_win32\\.cpp$")
+  endif()
+endmacro()
+
 # ondine_folder(name [COLD folder...] KNOWS folder...): a module of all sources below a top-level
 # folder. The sources below the COLD folders compile for size, as the target ondine_<name>_cold.
 macro(ondine_folder name)
   cmake_parse_arguments(_folder "" "" "COLD;KNOWS" ${ARGN})
   file(GLOB_RECURSE _sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${name}/*.cpp)
+  ondine_system_sources(_sources)
   set(_cold)
   foreach(_path IN LISTS _folder_COLD)
     file(GLOB_RECURSE _below CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${_path}/*.cpp)
+    ondine_system_sources(_below)
     list(APPEND _cold ${_below})
   endforeach()
   if(_cold)

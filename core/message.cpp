@@ -3,6 +3,7 @@
 #include <array>
 #include <charconv>
 
+#include "core/files/separators.h"
 #include "core/text/printable.h"
 
 namespace ondine {
@@ -20,13 +21,15 @@ void message::append_integer(std::string& out, std::uint64_t value) {
 
 std::string quoted(std::string_view text) {
   constexpr std::size_t longest = 120;
+  // Not where it stands in most names.
+  constexpr bool escapes_backslash = separators.find('\\') == std::string_view::npos;
   std::string out = "'";
   std::string_view rest = text;
   while (!rest.empty() && text.size() - rest.size() < longest) {
     NextCharacter character = next_character(rest);
     // A letter is not cut.
     if (text.size() - rest.size() + character.bytes > longest) break;
-    if (rest[0] == '\'' || rest[0] == '\\') character.is_shown = false;
+    if (rest[0] == '\'' || (escapes_backslash && rest[0] == '\\')) character.is_shown = false;
     append_printable(out, rest, character);
     rest.remove_prefix(character.bytes);
   }

@@ -65,6 +65,8 @@ link_headers() {
       { echo "no /usr/include/$header: run scripts/install_dependencies.sh" >&2; exit 1; }
     ln -sfn "/usr/include/$header" "$prefix/include/$header"
   done
+  # For tests alone.
+  [ ! -e /usr/include/catch2 ] || ln -sfn /usr/include/catch2 "$prefix/include/catch2"
   grep -q 'BOOST_LIB_VERSION "1_74"' /usr/include/boost/version.hpp ||
     { echo "/usr/include/boost is not of version 1.74, as the library that is built" >&2; exit 1; }
   ln -sfn /usr/share/eigen3/cmake "$prefix/share/eigen3/cmake"

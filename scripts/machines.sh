@@ -1,7 +1,7 @@
 #!/bin/sh
 # machines.sh MACHINE...
 # Builds the command line and the library for machines of scripts/targets.txt, and packs them as
-# build-machines/ondine-VERSION-linux-MACHINE.tar.gz: bin/ondine, headers, terms, and lib/libondine.a
+# build-machines/ondine-VERSION-linux-MACHINE.tar.gz (for Windows a .zip): bin/ondine, headers, terms, and lib/libondine.a
 # with all libraries that it needs but those of C and C++. From the environment: MACHINES
 # (build-machines), JOBS (1).
 set -eu
@@ -14,23 +14,26 @@ get_compiler
 
 # One archive in place of one for each library.
 pack() {
-  name=ondine-$version-linux-$machine
+  name=ondine-$version-$label
   folder=$work/install/$name
   rm -rf "$work/install"
   mkdir -p "$folder/bin" "$folder/lib"
-  cp "$work/library/bin/ondine" "$folder/bin"
+  cp "$work/library/bin/ondine$exe" "$folder/bin"
   "$zig" ar qLcs "$folder/lib/libondine.a" "$work/library/libondine.a" "$work/prefix/lib"/*.a
   cp -r include LICENSE NOTICE "$folder"
   copy_licenses "$folder/licenses"
-  scripts/archive.sh "$work/install" "$name" "$MACHINES/$name.tar.gz"
-  for file in "$folder/bin/ondine" "$folder/lib/libondine.a" "$MACHINES/$name.tar.gz"; do
-    printf '%-9s %-40s %9d bytes\n' "$machine" "$(basename "$file")" "$(stat -c %s "$file")"
+  archive=$MACHINES/$name.tar.gz
+  [ -z "$exe" ] || archive=$MACHINES/$name.zip
+  scripts/archive.sh "$work/install" "$name" "$archive"
+  for file in "$folder/bin/ondine$exe" "$folder/lib/libondine.a" "$archive"; do
+    printf '%-14s %-40s %9d bytes\n' "$machine" "$(basename "$file")" "$(stat -c %s "$file")"
   done
 }
 
 for machine; do
   read_target
   configure_target
-  cmake --build "$work/library" -j "$JOBS" --target ondine_cli ondine
+  cmake --build "$work/library" -j "$JOBS" --target ondine_cli ondine \
+    ${exe:+test_windows}
   pack
 done

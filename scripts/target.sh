@@ -3,7 +3,7 @@
 # machine $machine of scripts/targets.txt. From the environment: MACHINES (build-machines), JOBS (1).
 : "${MACHINES:=build-machines}" "${JOBS:=1}"
 
-# Sets triple, system, packages, and emulator, which is empty for this machine.
+# Sets triple, system, packages, what follows from them, and emulator, which is empty for this machine.
 read_target() {
   row=$(sed -n "s/^$machine  *//p" scripts/targets.txt)
   [ -n "$row" ] || {
@@ -14,6 +14,12 @@ read_target() {
 $row
 END
   case $(uname -m) in "$machine" | "${machine}l") emulator= ;; esac
+  # As CMake names the system and its processor, the name in an archive's, the end of a program's
+  # name, and whether there are tests for the system.
+  kernel=Linux processor=$machine label=linux-$machine exe= tests=OFF
+  case $triple in
+    *-windows-*) kernel=Windows processor=${machine#windows-} label=$machine exe=.exe tests=ON ;;
+  esac
 }
 
 # interpreter VERSION: the path of python VERSION, or nothing.
@@ -75,11 +81,11 @@ configure_target() {
   # zig keeps frame pointers and debugging information unless told otherwise. For flags like -O2 and -s
   # it builds a C++ library of their own: they are for the checks of CMake as well.
   CC=$work/bin/cc CXX=$work/bin/c++ AR=$work/bin/ar RANLIB=$work/bin/ranlib LAUNCHER=$launcher \
-    SYSTEM=${emulator:+Linux} PROCESSOR=$machine CFLAGS="-O2 -g0 -fomit-frame-pointer" \
+    SYSTEM=${emulator:+$kernel} PROCESSOR=$processor CFLAGS="-O2 -g0 -fomit-frame-pointer" \
     CXXFLAGS="-O2 -g0 -fomit-frame-pointer -Xclang -fno-pch-timestamp" LDFLAGS=-s JOBS=$JOBS \
     scripts/dependencies_from_source.sh "$work/prefix"
   cmake -S . -B "$work/library" -G Ninja --toolchain "$work/prefix/toolchain.cmake" \
-    -DCMAKE_BUILD_TYPE=Release -DONDINE_STATIC=ON -DONDINE_TESTS=OFF -DONDINE_EXAMPLES=OFF \
+    -DCMAKE_BUILD_TYPE=Release -DONDINE_STATIC=ON -DONDINE_TESTS=$tests -DONDINE_EXAMPLES=OFF \
     -DCMAKE_CXX_COMPILER_LAUNCHER="$launcher"
 }
 

@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/files/separators.h"
+
 namespace ondine {
 namespace {
 
@@ -16,9 +18,9 @@ constexpr std::string_view temporary_mark = ".ondine-tmp-";
 constexpr std::size_t buffer_size = std::size_t{64} << 10;
 
 std::string folder_of(const std::string& path) {
-  const std::size_t slash = path.rfind('/');
+  const std::size_t slash = path.find_last_of(separators);
   if (slash == std::string::npos) return ".";
-  return slash == 0 ? "/" : path.substr(0, slash);
+  return slash == 0 ? path.substr(0, 1) : path.substr(0, slash);
 }
 
 bool is_temporary_of(std::string_view target, std::string_view name) {
@@ -37,7 +39,7 @@ std::string temporary_name(const std::string& path) {
 // Best effort: what cannot be removed does not keep a save from succeeding.
 void remove_abandoned(FileSystem& files, const std::string& path) {
   const std::string folder = folder_of(path);
-  const std::string target = path.substr(path.rfind('/') + 1);
+  const std::string target = path.substr(path.find_last_of(separators) + 1);
   std::vector<std::string> names;
   if (files.list(folder, names).error != 0) return;
   for (const std::string& name : names) {
@@ -205,7 +207,8 @@ void require_writable(FileSystem& files, const std::string& path) {
 
 void atomic_write(FileSystem& files, const std::string& path,
                   const std::function<void(Sink&)>& writer, AtomicWriteOptions options) {
-  if (path.empty() || path.back() == '/' || path.find('\0') != std::string::npos) {
+  if (path.empty() || path.find_last_of(separators) == path.size() - 1 ||
+      path.find('\0') != std::string::npos) {
     fail(ErrorCode::io, quoted(path), " does not name a file");
   }
   require_replaceable(path);

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <numbers>
 
 namespace ondine::kernels {
 namespace {
@@ -19,13 +20,13 @@ double probit(double p) {
   if (p == 0 || p == 1) return p == 0 ? -infinity : infinity;
   if (!(p > 0 && p < 1)) return std::numeric_limits<double>::quiet_NaN();
   const double log_term = std::log(4 * p * (1 - p));
-  const double a = 2 / (M_PI * 0.147) + log_term / 2;
+  const double a = 2 / (std::numbers::pi * 0.147) + log_term / 2;
   double x = std::sqrt(2 * (std::sqrt(a * a - log_term / 0.147) - a));
   if (p < 0.5) x = -x;
   for (int i = 0; i < 4; ++i) {
-    const double density = std::exp(-x * x / 2) / std::sqrt(2 * M_PI);
+    const double density = std::exp(-x * x / 2) / std::sqrt(2 * std::numbers::pi);
     if (density == 0) break;
-    x -= (std::erfc(-x / M_SQRT2) / 2 - p) / density;
+    x -= (std::erfc(-x / std::numbers::sqrt2) / 2 - p) / density;
   }
   return x;
 }

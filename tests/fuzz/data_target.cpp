@@ -166,12 +166,9 @@ class Silence {
 void read_job(Bytes bytes, std::string_view name) {
   cli::Parser parser;
   parser.add("train", "", "", [](const CommandOptions&) { return 0; });
-  std::array<std::string, 4> words{"ondine", "train", "--config",
-                                   folder().write(std::string(name), bytes).string()};
-  std::array<char*, 4> arguments{};
-  std::ranges::transform(words, arguments.begin(), [](std::string& word) { return word.data(); });
+  const std::string file = folder().write(std::string(name), bytes).string();
   const Silence silence;
-  parser.run(static_cast<int>(arguments.size()), arguments.data());
+  parser.run({"ondine", "train", "--config", file});
 }
 
 struct Reader {

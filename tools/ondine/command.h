@@ -38,7 +38,7 @@ class Parser {
            Run run);
   // Parses the arguments and runs the chosen command. Handles help and wrong usage. Returns the
   // exit code.
-  int run(int argc, char** argv);
+  int run(const std::vector<std::string>& arguments);
 
   // Commands with the options that the help shows.
   std::vector<CommandDefinition> definitions() const;

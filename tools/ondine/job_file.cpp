@@ -1,16 +1,13 @@
 #include "ondine/job_file.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
+#include <filesystem>
+#include <fstream>
 #include <map>
-#include <memory>
 #include <optional>
 #include <system_error>
 #define TOML_EXCEPTIONS 0
@@ -35,17 +32,21 @@ std::string read_text(const std::string& file) {
   const auto refuse = [&](const std::string& why) {
     throw Error(ErrorCode::io, "cannot read the job file '" + printable(file) + "': " + why);
   };
-  // O_NONBLOCK: opening a pipe would wait for a writer.
-  const int fd = ::open(file.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-  if (fd < 0) refuse(std::generic_category().message(errno));
-  const std::unique_ptr<FILE, int (*)(FILE*)> opened(::fdopen(fd, "r"), std::fclose);
-  struct stat facts {};
-  if (!opened || ::fstat(fd, &facts) != 0) refuse(std::generic_category().message(errno));
-  if (!S_ISREG(facts.st_mode)) refuse("it is not a regular file");
+  std::error_code error;
+  const auto kind = std::filesystem::status(file, error).type();
+  if (kind == std::filesystem::file_type::not_found)
+    error = std::make_error_code(std::errc::no_such_file_or_directory);
+  if (error) refuse(error.message());
+  // Opening a pipe would wait for a writer.
+  if (kind != std::filesystem::file_type::regular) refuse("it is not a regular file");
+  errno = 0;
+  std::ifstream opened(file, std::ios::binary);
+  if (!opened) refuse(std::generic_category().message(errno));
   constexpr std::size_t most = std::size_t{1} << 20;
   std::string text(most + 1, '\0');
-  text.resize(std::fread(text.data(), 1, text.size(), opened.get()));
-  if (std::ferror(opened.get()) != 0) refuse(std::generic_category().message(errno));
+  opened.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (opened.bad()) refuse(std::generic_category().message(errno));
+  text.resize(static_cast<std::size_t>(opened.gcount()));
   if (text.size() > most) refuse("it has more than 1 MiB");
   return text;
 }

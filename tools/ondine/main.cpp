@@ -7,6 +7,7 @@
 
 #include "ondine/command.h"
 #include "ondine/standard_streams.h"
+#include "ondine/system.h"
 
 namespace {
 
@@ -23,7 +24,7 @@ constexpr void (*commands[])(ondine::cli::Parser&) = {
 int run(int argc, char** argv) {
   ondine::cli::Parser parser;
   for (const auto add : commands) add(parser);
-  return parser.run(argc, argv);
+  return parser.run(ondine::cli::program_arguments(argc, argv));
 }
 
 }  // namespace
@@ -35,7 +36,7 @@ extern "C" __attribute__((visibility("default"))) int ondine_command_line(int ar
 #else
 int main(int argc, char** argv) {
 #endif
-  if (!ondine::cli::open_missing_descriptors()) return ondine::cli::failed;
+  if (!ondine::cli::prepare_streams()) return ondine::cli::failed;
   ondine::cli::StandardStreams streams;
   try {
     return streams.finish(run(argc, argv));

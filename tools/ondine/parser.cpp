@@ -215,9 +215,8 @@ int Parser::report_wrong_usage(const std::string& message, const Entry* chosen) 
   return wrong_usage;
 }
 
-int Parser::run(int argc, char** argv) {
-  const std::vector<std::string> arguments(argv, argv + argc);
-  const Entry* const chosen = argc > 1 ? find(arguments[1]) : nullptr;
+int Parser::run(const std::vector<std::string>& arguments) {
+  const Entry* const chosen = arguments.size() > 1 ? find(arguments[1]) : nullptr;
   std::optional<CommandOptions> options;
   try {
     options = parse(arguments, chosen);

@@ -1,8 +1,5 @@
 #include "ondine/standard_streams.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <cerrno>
 #include <cstdio>
 #include <iostream>
@@ -25,15 +22,6 @@ std::size_t begun_at_end(std::string_view text) {
 }
 
 }  // namespace
-
-bool open_missing_descriptors() noexcept {
-  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
-    if (::fcntl(fd, F_GETFD) != -1 || errno != EBADF) continue;
-    // The lowest free number is this one.
-    if (::open("/dev/null", O_RDWR) != fd) return false;
-  }
-  return true;
-}
 
 class StandardStreams::Escaping final : public std::streambuf {
  public:

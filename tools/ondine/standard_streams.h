@@ -9,10 +9,6 @@ namespace ondine::cli {
 // The exit status of a program that failed.
 inline constexpr int failed = 1;
 
-// Opens those of the descriptors 0 to 2 that are missing on /dev/null: the next file that the
-// program opens would take their place, and get what is printed. False where that fails.
-bool open_missing_descriptors() noexcept;
-
 // While alive, what goes through std::cout and std::cerr is escaped as by ondine::printable, but
 // for the ends of lines and tabs: names may come from a file that acts on terminals. Control
 // sequences of the program itself go to stdout.

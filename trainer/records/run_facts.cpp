@@ -1,7 +1,5 @@
 #include "trainer/records/run_facts.h"
 
-#include <sys/utsname.h>
-
 #include <algorithm>
 #include <array>
 #include <thread>
@@ -15,6 +13,7 @@
 #include "trainer/fit/accumulation.h"
 #include "trainer/fit/schedule.h"
 #include "trainer/model/model_impl.h"
+#include "trainer/records/system_name.h"
 
 namespace ondine::records {
 namespace {
@@ -143,11 +142,8 @@ Section environment_facts(const Model& model) {
   section.rows.emplace_back("instruction set", math::isa_name(math::simd_tables()));
   section.rows.emplace_back("threads", std::to_string(ModelAccess::threads(model)) + " of " +
                                            std::to_string(std::thread::hardware_concurrency()));
-  utsname system{};
-  if (uname(&system) == 0) {
-    section.rows.emplace_back(
-        "system", std::string(system.sysname) + " " + system.release + ", " + system.machine);
-  }
+  const std::string system = system_name();
+  if (!system.empty()) section.rows.emplace_back("system", system);
   return section;
 }
 

@@ -1,9 +1,6 @@
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -14,23 +11,12 @@
 #include "ondine/command.h"
 #include "ondine/common.h"
 #include "ondine/synthetic.h"
+#include "ondine/system.h"
 
 namespace ondine::cli {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-// getrusage also counts the memory of the program that started this one, before it became this one.
-std::uint64_t resident_peak() {
-  std::ifstream status("/proc/self/status");
-  const std::string field = "VmHWM:";
-  for (std::string line; std::getline(status, line);) {
-    if (line.starts_with(field)) return std::stoull(line.substr(field.size())) * 1024;
-  }
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
-}
 
 double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());

@@ -1,6 +1,4 @@
 // The command `generate`: text that a language model writes, as it comes.
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <filesystem>
@@ -15,6 +13,7 @@
 
 #include "ondine/command.h"
 #include "ondine/common.h"
+#include "ondine/system.h"
 #include "ondine/take_checkpoint.h"
 #include "ondine/take_weights.h"
 
@@ -67,7 +66,7 @@ class Chat {
   }
 
   void answer_lines() {
-    const bool asks = !is_quiet_ && isatty(STDIN_FILENO) != 0;
+    const bool asks = !is_quiet_ && is_terminal(Stream::in);
     const auto next = [&](std::string& line) {
       if (asks) std::cerr << "> " << std::flush;
       return static_cast<bool>(std::getline(std::cin, line));

@@ -1,9 +1,8 @@
-// Handler of SIGINT and SIGTERM, polled by the training loop between steps.
+// Handler of SIGINT and SIGTERM, or of the keys and events of a console, polled by the
+// training loop between steps.
 #pragma once
 
-#include <csignal>
-
-#include <array>
+#include <memory>
 
 namespace ondine::cli {
 
@@ -21,7 +20,8 @@ class InterruptGuard {
   static int exit_code() noexcept;
 
  private:
-  std::array<struct sigaction, 2> before_;
+  struct Before;
+  std::unique_ptr<Before> before_;
 };
 
 }  // namespace ondine::cli

@@ -1,10 +1,10 @@
 #include "ondine/train/progress.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <iostream>
+
+#include "ondine/system.h"
 
 namespace ondine::cli {
 namespace {
@@ -15,7 +15,7 @@ void erase_line() { std::fputs("\r\x1b[K", stdout); }
 
 }  // namespace
 
-Progress::Progress(bool quiet) : quiet_(quiet), terminal_(!quiet && isatty(STDOUT_FILENO) == 1) {}
+Progress::Progress(bool quiet) : quiet_(quiet), terminal_(!quiet && is_terminal(Stream::out)) {}
 
 void Progress::update(const std::string& title, std::uint64_t done, std::uint64_t total,
                       const std::string& status) {

@@ -1,6 +1,4 @@
 // Hostile cases, parent process: copies the case, runs it in a child process and judges the result.
-#include <unistd.h>
-
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -9,6 +7,7 @@
 #include <ondine/error.h>
 
 #include "ondine/common.h"
+#include "ondine/system.h"
 #include "ondine/verify/child.h"
 #include "ondine/verify/expectation.h"
 #include "ondine/verify/files.h"
@@ -26,14 +25,7 @@ constexpr std::uint64_t peak_limit = std::uint64_t{3} << 29;
 // A temporary folder, removed by the destructor.
 class TemporaryFolder {
  public:
-  TemporaryFolder() {
-    std::string name = (fs::temp_directory_path() / "ondine-verify-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) {
-      throw Error(ErrorCode::io,
-                  "cannot make a folder in '" + fs::temp_directory_path().string() + "'");
-    }
-    path_ = name;
-  }
+  TemporaryFolder() : path_(make_temporary_folder("ondine-verify-")) {}
   ~TemporaryFolder() {
     std::error_code error;
     fs::remove_all(path_, error);
@@ -156,8 +148,8 @@ Verdict run_hostile_case(const fs::path& folder, const VerifyOptions& options) {
     const ChildResult setup = run_child({"/bin/sh", "setup.sh"}, deadline, copy);
     if (setup.exit_code != 0) return skipped("setup.sh: " + setup.output);
   }
-  std::vector<std::string> command{fs::read_symlink("/proc/self/exe").string(), "verify",
-                                   "--hostile-child", copy.string()};
+  std::vector<std::string> command{program_file().string(), "verify", "--hostile-child",
+                                   copy.string()};
   for (const fs::path& set : options.load.operator_sets) {
     command.insert(command.end(), {"--operator-set", set.string()});
   }

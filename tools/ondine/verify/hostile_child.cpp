@@ -1,9 +1,8 @@
-#include <sys/resource.h>
-
 #include <iostream>
 #include <nlohmann/json.hpp>
 
 #include "ondine/common.h"
+#include "ondine/system.h"
 #include "ondine/verify/expectation.h"
 #include "ondine/verify/files.h"
 #include "ondine/verify/verdict.h"
@@ -12,15 +11,6 @@ namespace ondine::cli {
 namespace {
 
 using nlohmann::json;
-
-double processor_seconds() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  const auto seconds = [](const timeval& time) {
-    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
-  };
-  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
-}
 
 LoadOptions careful(const VerifyOptions& verify) {
   LoadOptions options = verify.load;

@@ -7,13 +7,13 @@
 #endif
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <vector>
 
 #include "core/files/file.h"
 #include "core/message.h"
+#include "proto/location_parts.h"
 #include "proto/mapped_file.h"
 
 namespace ondine {
@@ -33,28 +33,6 @@ constexpr std::uint64_t beneath = 0x08;
 #endif
 
 constexpr int read_flags = O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY;
-
-// The components of a relative name. Throws Error(invalid_model) for a name that is absolute,
-// leaves the folder or does not name a file.
-std::vector<std::string> components(const std::string& location) {
-  const auto reject = [&](const char* why) {
-    fail(ErrorCode::invalid_model, "location ", quoted(location), " ", why);
-  };
-  if (location.empty()) reject("is empty");
-  if (location.find('\0') != std::string::npos) reject("has a zero byte");
-  if (location.front() == '/') reject("is absolute; it must be relative to the model's folder");
-  std::vector<std::string> parts;
-  std::size_t start = 0;
-  while (start <= location.size()) {
-    const std::size_t end = std::min(location.find('/', start), location.size());
-    const std::string part = location.substr(start, end - start);
-    if (part == "..") reject("leaves the model's folder");
-    if (!part.empty() && part != ".") parts.push_back(part);
-    start = end + 1;
-  }
-  if (parts.empty() || location.back() == '/') reject("does not name a file");
-  return parts;
-}
 
 int open_beneath([[maybe_unused]] int folder, [[maybe_unused]] const std::string& name,
                  [[maybe_unused]] const Limits& limits) {
@@ -94,7 +72,7 @@ int walk(int folder, const std::vector<std::string>& parts) {
 
 Descriptor open_below(const std::filesystem::path& folder, const std::string& location,
                       const Limits& limits, Resolver resolver) {
-  const auto parts = components(location);
+  const auto parts = location_parts(location);
   const Descriptor base(
       ::open(folder.empty() ? "." : folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!base.is_open()) fail_to_find("open", folder.string(), errno);

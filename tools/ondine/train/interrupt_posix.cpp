@@ -1,5 +1,6 @@
 #include "ondine/train/interrupt.h"
 
+#include <array>
 #include <csignal>
 
 namespace ondine::cli {
@@ -21,15 +22,19 @@ void take(int signal_number, struct sigaction& before) {
 
 }  // namespace
 
-InterruptGuard::InterruptGuard() {
+struct InterruptGuard::Before {
+  std::array<struct sigaction, 2> actions;
+};
+
+InterruptGuard::InterruptGuard() : before_(std::make_unique<Before>()) {
   interrupted = 0;
-  take(SIGINT, before_[0]);
-  take(SIGTERM, before_[1]);
+  take(SIGINT, before_->actions[0]);
+  take(SIGTERM, before_->actions[1]);
 }
 
 InterruptGuard::~InterruptGuard() {
-  ::sigaction(SIGINT, &before_[0], nullptr);
-  ::sigaction(SIGTERM, &before_[1], nullptr);
+  ::sigaction(SIGINT, &before_->actions[0], nullptr);
+  ::sigaction(SIGTERM, &before_->actions[1], nullptr);
 }
 
 bool InterruptGuard::requested() noexcept { return interrupted != 0; }
