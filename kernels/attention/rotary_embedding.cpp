@@ -1,6 +1,7 @@
 // rotary_embedding.cpp — rotates pairs (a, b) of the first rotary_embedding_dim elements of each
 // head by an angle that depends on the position: (a cos - b sin, a sin + b cos). The elements of a
-// pair come from the two halves, or are adjacent with `interleaved`. An expansion.
+// pair come from the two halves, or are adjacent with `interleaved`. An expansion into
+// RotatePairs.
 #include "kernels/attention/grouped_heads.h"
 #include "kernels/common/infer_checks.h"
 #include "kernels/common/op.h"
@@ -31,48 +32,23 @@ void infer(InferContext& context) {
 }
 
 std::vector<Val> expand(ExpandContext& context) {
-  Builder& b = context.builder();
   Val x = context.x(0);
   if (!x.ranked()) fail(ErrorCode::unsupported, "RotaryEmbedding needs a known rank");
   const bool flat = x.rank() == 3;
-  // [batch, sequence_length, heads, head_size]
-  x = flat ? split_heads(x, context.attr_int("num_heads", 0)) : graph::transpose(x, {0, 2, 1, 3});
-  const auto angle = [&](std::size_t i) {
+  // [batch, sequence_length, heads, head_size] or [batch, heads, sequence_length, head_size]
+  if (flat) x = split_heads(x, context.attr_int("num_heads", 0));
+  const auto table = [&](std::size_t i) {
     Val cache = context.x(i);
     if (context.x(3)) cache = graph::gather(cache, context.x(3), 0);
-    return graph::unsqueeze(cache, {2});
+    return graph::unsqueeze(cache, {flat ? 2 : 1});
   };
-  const Val cos = angle(1);
-  const Val sin = angle(2);
-  const std::int64_t part = context.attr_int("rotary_embedding_dim", 0);
-  const Val pairs_of_x = part > 0 ? graph::slice(x, 0, part, 3) : x;
-  Val first, second;
-  const bool interleaved = context.attr_int("interleaved", 0) != 0;
-  if (interleaved) {
-    first = graph::slice(pairs_of_x, 0, INT64_MAX, 3, 2);
-    second = graph::slice(pairs_of_x, 1, INT64_MAX, 3, 2);
-  } else {
-    const auto halves = b.nodes("Split", {&pairs_of_x, 1},
-                                {{"axis", std::int64_t{3}}, {"num_outputs", std::int64_t{2}}}, 2);
-    first = halves[0];
-    second = halves[1];
-  }
-  const Val real = cos * first - sin * second;
-  const Val imaginary = sin * first + cos * second;
-  Val rotated;
-  if (interleaved) {
-    const Val pairs[] = {graph::unsqueeze(real, {4}), graph::unsqueeze(imaginary, {4})};
-    rotated = graph::reshape_like(graph::concat(pairs, 4), pairs_of_x);
-  } else {
-    const Val halves[] = {real, imaginary};
-    rotated = graph::concat(halves, 3);
-  }
-  if (part > 0) {
-    const Val both[] = {rotated, graph::slice(x, part, INT64_MAX, 3)};
-    rotated = graph::concat(both, 3);
-  }
-  return {flat ? graph::reshape_like(rotated, context.x(0))
-               : graph::transpose(rotated, {0, 2, 1, 3})};
+  const Val rotated =
+      context.builder().node("RotatePairs", {x, table(1), table(2)},
+                             {{"rotary_dim", context.attr_int("rotary_embedding_dim", 0)},
+                              {"interleaved", context.attr_int("interleaved", 0)},
+                              {"per_pair", std::int64_t{1}}},
+                             ondine_domain);
+  return {flat ? graph::reshape_like(rotated, context.x(0)) : rotated};
 }
 
 }  // namespace

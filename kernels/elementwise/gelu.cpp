@@ -5,7 +5,7 @@
 // GeluGrad (ai.ondine): (dy, x) -> dx and, where there is an output 1, y again (OpDef::repeats).
 #include <numbers>
 
-#include "kernels/common/compute_type.h"
+#include "kernels/elementwise/row_chunks.h"
 #include "kernels/elementwise/unary.h"
 
 namespace ondine::kernels::ops {
@@ -51,61 +51,20 @@ void infer_grad(InferContext& context) {
   if (context.has_output(1)) context.set_output(1, context.input(1));
 }
 
-// dx and y. Elements are converted by chunks, which stay in a first cache.
+// dx and y.
 template <class C, auto Member>
-class GradientAndValue {
- public:
-  explicit GradientAndValue(const BindContext& context) : count_(context.shape(0).size()) {
-    for (const std::size_t i : {0U, 1U}) {
-      read_[i] = read_row<C>(context.dtype(i));
-      read_size_[i] = element_size(context.dtype(i));
-      write_[i] = write_row<C>(context.output_dtype(i));
-      written_size_[i] = element_size(context.output_dtype(i));
-    }
-  }
-
-  void operator()(KernelContext& call) const {
-    call.pool().for_chunks(count_, math::elementwise_grain,
-                           [&](std::int64_t first, std::int64_t last) {
-                             for (std::int64_t at = first; at < last; at += row_chunk) {
-                               run(call, at, std::min(row_chunk, last - at));
-                             }
-                           });
-  }
-
- private:
-  static std::int64_t element_size(DType dtype) {
-    return static_cast<std::int64_t>(size_of(dtype));
-  }
-
-  void run(KernelContext& call, std::int64_t at, std::int64_t n) const {
-    alignas(64) C wide[4][row_chunk];
-    const C* in[2];
-    C* out[2];
-    std::byte* stored[2];
-    for (const std::size_t i : {0U, 1U}) {
-      const std::byte* const from = call.in<std::byte>(i) + at * read_size_[i];
-      if (read_[i] != nullptr) read_[i](wide[i], from, n);
-      in[i] = read_[i] != nullptr ? wide[i] : reinterpret_cast<const C*>(from);
-      stored[i] = call.out<std::byte>(i) + at * written_size_[i];
-      out[i] = write_[i] != nullptr ? wide[2 + i] : reinterpret_cast<C*>(stored[i]);
-    }
-    Member(math::vector_kernels<C>())(out[0], out[1], in[0], in[1], n);
-    for (const std::size_t i : {0U, 1U}) {
-      if (write_[i] != nullptr) write_[i](stored[i], out[i], n);
-    }
-  }
-
-  std::int64_t count_;
-  ReadRow<C> read_[2];
-  WriteRow<C> write_[2];
-  std::int64_t read_size_[2], written_size_[2];
-};
+Kernel gradient_and_value(const BindContext& context) {
+  return [rows = RowChunks<C, 2, 2>(context)](KernelContext& call) {
+    rows.run(call, [](const auto& in, const auto& out, std::int64_t n) {
+      Member(math::vector_kernels<C>())(out[0], out[1], in[0], in[1], n);
+    });
+  };
+}
 
 Kernel bind_both(BindContext& context) {
   return visit_compute(context.dtype(0), [&]<class C>() -> Kernel {
-    if (by_tanh(context)) return GradientAndValue<C, tanh_both>(context);
-    return GradientAndValue<C, exact_both>(context);
+    if (by_tanh(context)) return gradient_and_value<C, tanh_both>(context);
+    return gradient_and_value<C, exact_both>(context);
   });
 }
 

@@ -1,4 +1,4 @@
-// swiglu.cpp — y = a sigmoid(alpha a) b, a and b of one shape. An expansion into Swish and Mul.
+// swiglu.cpp — y = a sigmoid(alpha a) b, a and b of one shape. An expansion into GatedActivation.
 #include "kernels/common/expansion.h"
 #include "kernels/common/infer_checks.h"
 #include "kernels/common/op.h"
@@ -24,9 +24,10 @@ void infer(InferContext& context) {
 
 std::vector<Val> expand(ExpandContext& context) {
   const Val a = with_dims_of(context.x(0), context.x(1), "dims of A and B");
-  const Val gate =
-      context.builder().node("Swish", {a}, {{"alpha", context.attr_float("alpha", 1.0F)}});
-  return {gate * context.x(1)};
+  return {context.builder().node(
+      "GatedActivation", {a, context.x(1)},
+      {{"activation", std::string("Swish")}, {"alpha", context.attr_float("alpha", 1.0F)}},
+      ondine_domain)};
 }
 
 }  // namespace

@@ -80,6 +80,8 @@ const Attributes sum{{"optimizer", std::string("FusedElementwise")},
 const Attributes relu{{"relu", std::int64_t{1}}}, bounds{{"low", -0.5F}, {"high", 0.5F}};
 const Attributes training{{"training_mode", std::int64_t{1}}};
 const Attributes relu_in_training{{"relu", std::int64_t{1}}, {"training_mode", std::int64_t{1}}};
+const Attributes by_gelu{{"activation", std::string("Gelu")}};
+const Attributes partly{{"rotary_dim", std::int64_t{8}}};
 const Attributes relu6{{"activation", std::string("Relu6")}};
 const Attributes transposed{{"transA", std::int64_t{1}}, {"transB", std::int64_t{1}}};
 const Attributes padded_groups{{"group", std::int64_t{3}},
@@ -109,6 +111,9 @@ const std::vector<Case>& cases() {
       {"GeluGrad", ondine_domain, 1, {rows, rows}},
       {"GeluGrad", ondine_domain, 1, {rows, rows}, 2},
       {"SwishGrad", ondine_domain, 1, {rows, rows}},
+      {"GatedActivation", ondine_domain, 1, {rows, rows}, 1, by_gelu},
+      {"GatedActivationGrad", ondine_domain, 1, {rows, rows, rows}, 3, by_gelu},
+      {"RotatePairs", ondine_domain, 1, {plane, Shape{9, 8}, Shape{1, 8}}, 1, partly},
       {"HardSwishGrad", ondine_domain, 1, {rows, rows}},
       {"ReluGrad", ondine_domain, 1, {rows, rows}},
       {"ClipGrad", ondine_domain, 1, {rows, rows}, 1, bounds},

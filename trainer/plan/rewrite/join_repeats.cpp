@@ -1,5 +1,6 @@
 #include "trainer/plan/rewrite/join_repeats.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "graph/contract/op_def.h"
@@ -12,11 +13,16 @@ namespace {
 
 using namespace graph;  // NOLINT
 
-// Whether `node` computes output 1 of `gradient`, as that would.
+bool has_output(const Node& node, std::size_t i) {
+  return node.outputs.size() > i && node.outputs[i] != no_value;
+}
+
+// Whether `node` computes output 1 of `gradient`, as that would: of its inputs from 1 on.
 bool repeats(const Node& gradient, const Node& node) {
-  if (gradient.op->repeats == nullptr || gradient.outputs.size() != 1) return false;
+  if (gradient.op->repeats == nullptr || has_output(gradient, 1)) return false;
   return node.op == gradient.op->repeats && node.outputs.size() == 1 &&
-         node.inputs[0] == gradient.inputs[1] &&
+         std::equal(node.inputs.begin(), node.inputs.end(), gradient.inputs.begin() + 1,
+                    gradient.inputs.end()) &&
          same_attributes(node.attributes, gradient.attributes);
 }
 
@@ -27,7 +33,8 @@ bool join_repeats(Graph& graph, std::span<const ValueId> outside) {
   std::vector<Node> nodes;
   for (Node& node : graph.nodes) {
     if (!nodes.empty() && repeats(nodes.back(), node)) {
-      nodes.back().outputs.push_back(node.outputs[0]);
+      nodes.back().outputs.resize(std::max<std::size_t>(nodes.back().outputs.size(), 2), no_value);
+      nodes.back().outputs[1] = node.outputs[0];
     } else {
       nodes.push_back(std::move(node));
     }

@@ -45,3 +45,23 @@ TEST_CASE("Gelu of something else or by another formula is computed by itself") 
   CHECK_FALSE(Nodes(by("tanh"), by("none")).join());
   CHECK_FALSE(Nodes(by("none"), by("none"), false).join());
 }
+
+TEST_CASE(
+    "a gated activation of what its gradient reads becomes an output between its derivatives") {
+  for (const bool same_order : {true, false}) {
+    ToyGraph n;
+    const ValueId dy = n.input(1), a = n.input(1), b = n.input(1);
+    const ValueId da =
+        n.node({dy, a, b}, 1, *catalogue().find(ondine_domain, "GatedActivationGrad"));
+    Node& gradient = n.graph.nodes.back();
+    gradient.attributes = {{"activation", std::string("Swish")}};
+    const ValueId db = n.graph.add_temporary("db", n.graph[da].type);
+    gradient.outputs = {da, no_value, db};
+    const std::vector<ValueId> operands = same_order ? std::vector{a, b} : std::vector{b, a};
+    const ValueId y = n.node(operands, 1, *catalogue().find(ondine_domain, "GatedActivation"));
+    n.graph.nodes.back().attributes = {{"activation", std::string("Swish")}};
+    n.graph.outputs = {n.node({da, db, y}, 1)};
+    CHECK(ondine::trainer::join_repeats(n.graph, {}) == same_order);
+    if (same_order) CHECK(n.graph.nodes[0].outputs == std::vector<ValueId>{da, y, db});
+  }
+}
