@@ -10,7 +10,7 @@ namespace ondine {
 namespace {
 
 // Below this length a reference saves nothing.
-constexpr std::size_t least_length = std::size_t{64} << 10;
+constexpr std::size_t least_length = std::size_t{4} << 10;
 
 struct Reference {
   std::uint64_t offset = 0;

@@ -46,7 +46,7 @@ void charge(DType dtype, const Shape& shape, Importer& importer) {
 }
 
 // Larger parts of files are copied, where that is needed, when they are first asked for.
-constexpr std::size_t largest_copied_at_once = std::size_t{64} << 10;
+constexpr std::size_t largest_copied_at_once = std::size_t{4} << 10;
 
 bool is_zero(std::span<const std::byte> bytes) {
   return std::ranges::all_of(bytes, [](std::byte byte) { return byte == std::byte{0}; });

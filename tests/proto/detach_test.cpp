@@ -178,3 +178,17 @@ TEST_CASE("loading a file reads none of its weights, and zeros take no memory") 
   CHECK(resident_bytes() < before + (std::size_t{12} << 20));
   CHECK(elements(def.graph.initializers[0].value) == noise(each));
 }
+
+TEST_CASE("raw data of 4 kB stays in the file, as the matrices of adapters have") {
+  const auto rest_of = [](std::uint64_t bytes) {
+    Wire graph;
+    for (unsigned i = 0; i < 40; ++i) {
+      graph.message(5, tensor("t" + std::to_string(i), DType::uint8, bytes, noise(bytes, i)));
+    }
+    const std::string text = Wire().number(1, 10).message(7, graph).text();
+    const auto detached = DetachedModel::make(std::as_bytes(std::span(text)));
+    return detached ? detached->rest().size() : text.size();
+  };
+  CHECK(rest_of(4 << 10) < 40 * 128);
+  CHECK(rest_of((4 << 10) - 1) > 40 * 4000);
+}
