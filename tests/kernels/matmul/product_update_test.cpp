@@ -207,7 +207,8 @@ TEST_CASE("the derivatives of GemmUpdate are those of its expansion") {
     attributes.emplace_back("like", static_cast<std::int64_t>(5 + optimizer.like));
     const Tensor x = random_tensor({3, 4}, 2), positive = random_tensor({3, 4}, 4, 0.5, 1.5);
     const Tensor rate = random_tensor({}, 1);
-    std::vector<Value> inputs{dy, indices, Value(), a, b};
+    const Value decay = optimizer.domain == own ? Value() : Value(random_tensor({}, 9));
+    std::vector<Value> inputs{dy, indices, decay, a, b};
     if (optimizer.domain == own) {
       inputs.insert(inputs.end(), {x, positive, rate, random_tensor({}, 8)});
     } else {
