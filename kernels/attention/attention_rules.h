@@ -20,7 +20,7 @@ Val hidden_rows(Val mask);
 // Rejects an attribute `replaces` that is none, and a cap below 0.
 void check_attributes(const InferContext& context);
 
-// What is added to scores; none where there is neither mask.
+// Sum of the masks that is added to scores; none if there is no mask.
 Val total_mask(math::Replaced replaced, Val mask, Val more);
 // `x` where the second mask is 0, `instead` where it stands in the place of something.
 Val where_replaced(Val more, Val x, Val instead);

@@ -15,7 +15,7 @@
 
 namespace ondine::cli {
 
-// What the command's options of loading say; `start` has what they do not.
+// Options of loading as the command gives them; `start` has the others.
 LoadOptions load_of(const CommandOptions& options, LoadOptions start = {});
 // --external-data-from.
 std::optional<std::uint64_t> external_data_of(const CommandOptions& options);

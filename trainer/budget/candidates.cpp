@@ -110,7 +110,7 @@ class Measurement {
     }
   }
 
-  // Of an element in the loss's fall, by the sum of its derivatives.
+  // Gain of an element in the loss's fall, by the sum of its derivatives.
   double gain(double sum) const {
     const double mean = sum / static_cast<double>(batches_);
     return is_plain_ ? mean * mean : std::abs(mean);

@@ -1,4 +1,4 @@
-// What the parameters of a network promise, and about what their training costs.
+// Gains that the parameters of a network promise, and estimates of what their training costs.
 #pragma once
 
 #include <array>
@@ -25,7 +25,7 @@ struct Candidate {
   std::uint64_t state_bytes = 0;  // of the parameter and its states of the optimizer
   std::uint64_t kept_bytes = 0;   // of what a step keeps for its derivative
   std::size_t depth = 0;
-  // Those with the largest gain first; empty where the whole trains or nothing of it.
+  // Channels with the largest gain first; empty if all or nothing of the tensor trains.
   std::vector<std::int64_t> channels = {};
   std::vector<double> gains = {};  // of the first channel, the first two and so on
 

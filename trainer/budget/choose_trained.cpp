@@ -223,7 +223,7 @@ class Choice {
     const Order in_channels = order_above(depth, true, head);
     std::vector<Taken> taken{take_more(head, order)};
     if (in_channels.size() > order.size()) {
-      // What the whole tensors leave of the budget goes to channels of others.
+      // Channels of other tensors take the rest of the budget.
       if (taken[0].bytes != 0) {
         taken.push_back(taken[0]);
         add_each(taken.back(), in_channels, 0);

@@ -52,7 +52,7 @@ bool MaskReader::covers(const Dims& mask) const {
                     [](Dim p, Dim q) { return !p.same(1) || q.same(1); });
 }
 
-// What was expanded to a mask, which broadcasts to the scores by itself.
+// Mask before its Expand, which broadcasts to the scores by itself.
 ValueId MaskReader::without_expand(ValueId mask) const {
   while (!uses_.is_named(mask)) {
     const Node* expand = uses_.producer(mask, "Expand");

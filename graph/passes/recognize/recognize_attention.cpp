@@ -25,7 +25,7 @@ struct Factor {
   double number;
 };
 
-// What lies between the weights and the product of q and k.
+// Nodes between the weights and the product of q and k.
 struct Way {
   ValueId v = no_value;
   bool zero_rows = false;  // whether the weights of rows without keys are 0
@@ -350,7 +350,7 @@ class Recognizer {
     return append_node(*graph_, before, *way.view->op, way.view->version,
                        {mask, way.view->inputs[1]}, way.view->attributes);
   }
-  // What is multiplied by 1, as exporters write a factor of their own, or `value`.
+  // Value without a factor of 1, which exporters write.
   ValueId without_one(ValueId value) const {
     const Node* times = producer(value, "Mul");
     for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {

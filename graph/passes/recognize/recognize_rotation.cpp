@@ -11,7 +11,7 @@
 namespace ondine::graph {
 namespace {
 
-// What a value is the half of.
+// Half of a value.
 struct Half {
   ValueId whole = no_value;
   bool second = false;

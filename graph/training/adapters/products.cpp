@@ -79,7 +79,7 @@ std::optional<std::vector<double>> channel_parts(const Adapter& adapter, const S
   const std::size_t window = is_convolution ? elements_of_row(weight) / dim(weight, 1) : 1;
   const std::size_t outputs = dim(weight, 1 - axis);
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    // Of a convolution [out, channels, window], else [channels, out].
+    // Weights of a convolution are [out, channels, window], others [channels, out].
     const std::size_t place = is_convolution ? i / window % channels.size() : i / outputs;
     const std::size_t output = is_convolution ? i / window / channels.size() : i % outputs;
     const auto channel = static_cast<std::size_t>(channels[place]);

@@ -56,7 +56,7 @@ Tensor repeated(const Tensor& x, std::int64_t times) {
   return op("Gather", {x, Tensor::of<std::int64_t>({count}, heads)}, {{"axis", std::int64_t{1}}});
 }
 
-// By operators of the standard.
+// Result of the standard's operators.
 Tensor expected(const Setting& s) {
   const OpCase one = op_case(s);
   const std::int64_t times = s.heads / s.key_heads;

@@ -39,7 +39,7 @@ FormWriter adapter(const Form& form) {
   return w;
 }
 
-// Of the gradient and the values of three steps.
+// Values after three steps; `text` becomes the graph of the gradient.
 std::vector<float> trained(const Form& form, const LoadOptions& options, std::string& text) {
   const TemporaryFolder folder;
   const auto file = folder / "network.onnx";

@@ -21,7 +21,7 @@ struct DataOptions {
   std::optional<std::chrono::milliseconds> deadline = {};  // of the command bounds reading too
 };
 
-// What the options of a command say.
+// Options of data as a command gives them.
 DataOptions data_of(const CommandOptions& options);
 
 // Options for reading data as the command line gives them, without those that a model records.
