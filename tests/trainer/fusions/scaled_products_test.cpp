@@ -39,7 +39,7 @@ FormWriter adapter(const Form& form) {
   return w;
 }
 
-// Values after three steps; `text` becomes the graph of the gradient.
+// Values after three steps; `text` becomes the optimized graph.
 std::vector<float> trained(const Form& form, const LoadOptions& options, std::string& text) {
   const TemporaryFolder folder;
   const auto file = folder / "network.onnx";
