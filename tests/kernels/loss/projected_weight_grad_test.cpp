@@ -198,7 +198,7 @@ TEST_CASE("the derivatives of updates by a head's loss are those of their expans
       {"ProjectedAdam",
        {random_tensor({}, 1), count, head.w, random_tensor({5, 2}, 3),
         random_tensor({5, 2}, 4, 0.5, 1.5), head.dloss, head.h, head.labels, head.logarithms(),
-        random_tensor({2, 2}, 7), Tensor::of<std::int64_t>({2}, {2, 0})},
+        random_tensor({2, 2}, 7), Tensor::of<std::int64_t>({2}, {2, 0}), random_tensor({}, 8)},
        head.attributes(),
        3,
        own},
