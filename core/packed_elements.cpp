@@ -4,6 +4,7 @@
 
 #include "core/checked.h"
 #include "core/deferred.h"
+#include "core/element_bytes.h"
 
 namespace ondine {
 namespace {
@@ -57,7 +58,7 @@ void pack(DType dtype, std::span<const std::byte> elements, std::span<std::byte>
 
 Tensor share_packed(DType dtype, const Shape& shape, PackedElements packed,
                     std::function<void()> unpacked) {
-  const auto count = static_cast<std::size_t>(shape.size());
+  const std::size_t count = element_bytes(shape.size(), dtype);
   const auto compute = [dtype, packed, unpacked = std::move(unpacked)](std::span<std::byte> to) {
     unpack(dtype, packed.bytes, to);
     if (unpacked) unpacked();

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "core/budget.h"
-#include "core/checked.h"
 #include "core/deferred.h"
+#include "core/element_bytes.h"
 #include "core/out_of_memory.h"
 #include "core/pages.h"
 
@@ -136,10 +136,7 @@ void Tensor::compute() const noexcept {
   if (owner_) static_cast<DeferredElements*>(owner_.get())->compute();
 }
 
-std::size_t Tensor::bytes() const {
-  const std::int64_t bytes = checked_mul(size(), static_cast<std::int64_t>(size_of(dtype_)));
-  return size_in_memory(static_cast<std::uint64_t>(bytes), "a tensor");
-}
+std::size_t Tensor::bytes() const { return element_bytes(size(), dtype_); }
 
 Tensor Tensor::reshaped(const Shape& shape) const {
   if (shape.size() != size()) {

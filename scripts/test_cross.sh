@@ -1,7 +1,7 @@
 #!/bin/sh
 # Reads and writes the golden checkpoints on other, emulated machines and expects the same bytes.
 #   scripts/test_cross.sh [--rooms] [aarch64|armv7|s390x]...     aarch64 and s390x by default
-#   --rooms    also run the tests of checkpoints, kernels and tensors in model files
+#   --rooms    also run the tests of sizes, checkpoints, kernels and tensors in model files
 # Builds in the folder ONDINE_CROSS (build-cross). Installs compiler and emulator when run as root;
 # exits with 77 when they or the other machine's packages are not available.
 set -eu
@@ -54,7 +54,8 @@ for machine in ${*:-aarch64 s390x}; do
   cmake --build "$build" --target golden
   "$qemu" "$build/golden" tests/fuzz/corpus/checkpoint/*
   [ -n "$rooms" ] || continue
-  cmake --build "$build" --target test_checkpoints test_primitives test_proto
+  cmake --build "$build" --target test_sizes test_checkpoints test_primitives test_proto
+  "$qemu" "$build/test_sizes"
   "$qemu" "$build/test_checkpoints"
   "$qemu" "$build/test_primitives"
   # Only these: the emulator lacks openat2, and rejecting large files takes it minutes.

@@ -1,5 +1,7 @@
 #include "kernels/common/index_input.h"
 
+#include "kernels/common/kernel_scratch.h"
+
 namespace ondine::kernels {
 
 void bad_index(std::int64_t index, std::int64_t size) {
@@ -15,7 +17,10 @@ IndexInput::IndexInput(graph::BindContext& context, std::size_t input, std::size
   if (dtype_ != DType::int32 && dtype_ != DType::int64) {
     fail(ErrorCode::unsupported, "indices of dtype ", dtype_);
   }
-  context.request_workspace(offset + static_cast<std::size_t>(count_) * sizeof(std::int64_t));
+  Scratch scratch;
+  scratch.add_bytes(offset);
+  scratch.add<std::int64_t>(count_);
+  scratch.request(context);
 }
 
 template <class F>

@@ -11,14 +11,14 @@ class Scratch {
   // The byte offset of `count` elements of T.
   template <class T>
   std::size_t add(std::int64_t count) {
-    return add_bytes(
-        static_cast<std::size_t>(checked_mul(count, static_cast<std::int64_t>(sizeof(T)))));
+    const std::int64_t bytes = checked_mul(count, static_cast<std::int64_t>(sizeof(T)));
+    return add_bytes(size_in_memory(static_cast<std::uint64_t>(bytes), "a workspace"));
   }
   std::size_t add_bytes(std::size_t bytes) {
     const std::size_t offset = bytes_;
     const std::int64_t end = checked_add(static_cast<std::int64_t>(bytes_),
                                          checked_add(static_cast<std::int64_t>(bytes), 63));
-    bytes_ = static_cast<std::size_t>(end) & ~std::size_t{63};
+    bytes_ = size_in_memory(static_cast<std::uint64_t>(end), "a workspace") & ~std::size_t{63};
     return offset;
   }
   // To be called once, after everything was added.

@@ -6,6 +6,7 @@
 #include "core/stop.h"
 #include "kernels/common/integer_parameters.h"
 #include "kernels/common/kernel_output.h"
+#include "kernels/common/kernel_scratch.h"
 #include "kernels/common/op.h"
 #include "kernels/common/strided_copy.h"
 
@@ -38,7 +39,9 @@ Kernel bind(BindContext& context) {
     fail(ErrorCode::mismatch, conditions, " conditions for an axis of size ", view.dim);
   }
   const Output output(context, 0);
-  context.request_workspace(static_cast<std::size_t>(conditions) * sizeof(std::int64_t));
+  Scratch scratch;
+  scratch.add<std::int64_t>(conditions);
+  scratch.request(context);
   return visit_size(context.dtype(0), [&]<class T>() -> Kernel {
     return [=](KernelContext& call) {
       const bool* condition = call.in<bool>(1);

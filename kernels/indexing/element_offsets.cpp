@@ -4,10 +4,21 @@
 
 #include "core/stop.h"
 #include "kernels/common/element_conversion.h"
+#include "kernels/common/kernel_scratch.h"
 
 namespace ondine::kernels {
 
 using namespace graph;  // NOLINT
+
+namespace {
+
+void request_offsets(BindContext& context, std::int64_t count) {
+  Scratch scratch;
+  scratch.add<std::int64_t>(count);
+  scratch.request(context);
+}
+
+}  // namespace
 
 ElementOffsets::ElementOffsets(BindContext& context, std::size_t input)
     : input_(input), dtype_(context.dtype(input)) {
@@ -36,7 +47,7 @@ ElementOffsets ElementOffsets::of_elements(BindContext& context, std::size_t inp
   out.count_ = indices.size();
   out.dims_ = {tensor[at]};
   out.strides_ = {strides[at]};
-  context.request_workspace(static_cast<std::size_t>(out.count_) * sizeof(std::int64_t));
+  request_offsets(context, out.count_);
   return out;
 }
 
@@ -68,7 +79,7 @@ ElementOffsets ElementOffsets::of_slices(BindContext& context, std::size_t input
   }
   out.count_ = indices.size(0, indices.rank() - 1);
   out.length_ = tensor.size(batch_dims + k, tensor.rank());
-  context.request_workspace(static_cast<std::size_t>(out.count_) * sizeof(std::int64_t));
+  request_offsets(context, out.count_);
   return out;
 }
 

@@ -9,7 +9,7 @@
 #include "kernels/common/expansion.h"
 #include "kernels/common/index_input.h"
 #include "kernels/common/integer_parameters.h"
-#include "kernels/common/workspace.h"
+#include "kernels/common/kernel_scratch.h"
 
 namespace ondine::kernels::ops {
 namespace {
@@ -82,13 +82,12 @@ Kernel bind(BindContext& context) {
   }
   const AxisView view(*shape, axis);
   const IndexInput indices(context, 1);
-  const std::size_t sums_at =
-      math::align_up(static_cast<std::size_t>(indices.count()) * sizeof(std::int64_t));
+  Scratch scratch;
+  scratch.add<std::int64_t>(indices.count());
+  const std::size_t sums_at = scratch.add<float>(shape->size());
   return visit(context.dtype(0), Floats{}, [&]<class T>() -> Kernel {
     constexpr bool narrow = !std::is_same_v<T, compute_t<T>>;
-    if (narrow) {
-      context.request_workspace(sums_at + static_cast<std::size_t>(shape->size()) * sizeof(float));
-    }
+    if (narrow) scratch.request(context);
     return [=](KernelContext& call) {
       const std::int64_t* index = indices.read_unchecked(call, view.dim);
       const T* from = has_base ? call.in<T>(base) : nullptr;

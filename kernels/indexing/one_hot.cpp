@@ -6,6 +6,7 @@
 #include "kernels/common/element_conversion.h"
 #include "kernels/common/integer_parameters.h"
 #include "kernels/common/kernel_output.h"
+#include "kernels/common/kernel_scratch.h"
 #include "kernels/common/op.h"
 #include "kernels/common/strided_copy.h"
 
@@ -66,7 +67,9 @@ Kernel bind(BindContext& context) {
          context.shape(2));
   }
   // All indices first, so that the copy below knows sizes only.
-  context.request_workspace(static_cast<std::size_t>(indices.size()) * sizeof(std::int64_t));
+  Scratch scratch;
+  scratch.add<std::int64_t>(indices.size());
+  scratch.request(context);
   return [=](KernelContext& call) {
     const std::int64_t depth = depth_from(depth_dtype, call.in<void>(1));
     Shape shape;

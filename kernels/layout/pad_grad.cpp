@@ -3,6 +3,7 @@
 #include "core/stop.h"
 #include "kernels/common/element_conversion.h"
 #include "kernels/common/expansion.h"
+#include "kernels/common/kernel_scratch.h"
 #include "kernels/common/strided_copy.h"
 #include "kernels/layout/pad.h"
 
@@ -46,7 +47,9 @@ Kernel bind(BindContext& context) {
     using Sum = compute_t<T>;
     constexpr bool narrow = !std::is_same_v<T, Sum>;
     const std::int64_t n = x.size();
-    if (narrow) context.request_workspace(static_cast<std::size_t>(n) * sizeof(Sum));
+    Scratch scratch;
+    if (narrow) scratch.add<Sum>(n);
+    scratch.request(context);
     const auto run = [=](KernelContext& call, const auto& sources) {
       T* dx = call.out<T>(0);
       Sum* sums = narrow ? call.workspace<Sum>() : reinterpret_cast<Sum*>(dx);

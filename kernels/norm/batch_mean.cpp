@@ -7,6 +7,7 @@
 #include <array>
 
 #include "core/random/row_scope.h"
+#include "kernels/common/kernel_scratch.h"
 #include "kernels/common/op.h"
 
 namespace ondine::kernels::ops {
@@ -38,7 +39,9 @@ void exchange(KernelContext& call, std::int64_t n) {
 
 Kernel bind(BindContext& context) {
   const std::int64_t n = context.shape(0).size();
-  context.request_workspace(static_cast<std::size_t>(n) * sizeof(double));
+  Scratch scratch;
+  scratch.add<double>(n);
+  scratch.request(context);
   return visit(context.dtype(0), Types<float, double>{}, [&]<class T>() -> Kernel {
     return [=](KernelContext& call) { exchange<T>(call, n); };
   });

@@ -4,9 +4,7 @@
 // by strip, for products (GemmUpdate).
 #pragma once
 
-#include <array>
-#include <vector>
-
+#include "kernels/common/kernel_scratch.h"
 #include "kernels/common/op.h"
 #include "kernels/optimizer/optimizer_primitive.h"
 
@@ -53,8 +51,10 @@ Kernel bind_optimizer(BindContext& context) {
     for (std::size_t k = 0; k + 1 < groups; ++k) {
       if (context.has_output(k * count + v)) continue;
       wanted[k * count + v] = 0;
-      context.request_workspace((groups - 1) * static_cast<std::size_t>(sizes[v]) *
-                                size_of(dtypes[v]));
+      Scratch scratch;
+      const auto each = static_cast<std::int64_t>((groups - 1) * size_of(dtypes[v]));
+      scratch.add<std::byte>(checked_mul(each, sizes[v]));
+      scratch.request(context);
     }
   }
   return [=, step = Step(context), read = iteration_reader(context.dtype(0))](KernelContext& call) {

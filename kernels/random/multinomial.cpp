@@ -5,6 +5,7 @@
 
 #include "core/stop.h"
 #include "kernels/common/convert_rows.h"
+#include "kernels/common/kernel_scratch.h"
 #include "kernels/common/op.h"
 #include "kernels/random/random_rows.h"
 
@@ -47,7 +48,9 @@ Kernel bind(BindContext& context) {
   const std::size_t size = size_of(context.dtype(0));
   const ConvertRow read = row_to_double(context.dtype(0));
   const auto seed = seed_attribute(context);
-  context.request_workspace(static_cast<std::size_t>(shape.size()) * sizeof(double));
+  Scratch scratch;
+  scratch.add<double>(shape.size());
+  scratch.request(context);
   return visit(
       context.output_dtype(0), Types<std::int32_t, std::int64_t>{}, [&]<class T>() -> Kernel {
         return [=](KernelContext& call) {

@@ -1,6 +1,7 @@
 #include "kernels/reduce/reduce_node.h"
 
 #include "kernels/common/kernel_output.h"
+#include "kernels/common/kernel_scratch.h"
 
 namespace ondine::kernels {
 
@@ -67,13 +68,15 @@ Kernel bind_reduce(BindContext& context, std::int64_t input_from, RunReduction r
   const Shape x = context.shape(0);
   const Output output(context, 0);
   const auto scratch_size = [extra](const Reduction& r) {
-    return static_cast<std::size_t>(r.partials() + r.outputs() * extra);
+    return r.partials() + r.outputs() * extra;
   };
   if (axes.known()) {
     const auto reduced = reduced_axes(axes.values(), x.rank(), options.noop);
     const Reduction reduction(x, reduced);
     const auto y = result<Shape>(x, reduced, options.keepdims);
-    context.request_workspace(scratch_size(reduction) * sizeof(double));
+    Scratch scratch;
+    scratch.add<double>(scratch_size(reduction));
+    scratch.request(context);
     return [=](KernelContext& call) {
       run(call, reduction, output.memory(call, y), call.workspace<double>());
     };
@@ -81,7 +84,7 @@ Kernel bind_reduce(BindContext& context, std::int64_t input_from, RunReduction r
   return [=](KernelContext& call) {
     const auto reduced = reduced_axes(axes.read(call), x.rank(), options.noop);
     const Reduction reduction(x, reduced);
-    std::vector<double> scratch(scratch_size(reduction));
+    std::vector<double> scratch(static_cast<std::size_t>(scratch_size(reduction)));
     const auto y = result<Shape>(x, reduced, options.keepdims);
     run(call, reduction, output.memory(call, y), scratch.data());
   };

@@ -4,6 +4,7 @@
 
 #include "kernels/common/expansion.h"
 #include "kernels/common/kernel_output.h"
+#include "kernels/common/kernel_scratch.h"
 #include "kernels/reduce/reduce_node.h"
 #include "kernels/reduce/reducers.h"
 
@@ -47,7 +48,9 @@ Kernel bind_sum(BindContext& context) {
   if (planned || given.known()) {
     const Shape y = planned ? *planned : Shape(given.values());
     const Reduction reduction(x, broadcast_axes(x, y));
-    context.request_workspace(static_cast<std::size_t>(reduction.partials()) * sizeof(double));
+    Scratch scratch;
+    scratch.add<double>(reduction.partials());
+    scratch.request(context);
     return [=](KernelContext& call) { run(call, y, reduction, call.workspace<void>()); };
   }
   return [=](KernelContext& call) {

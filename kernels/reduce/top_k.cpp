@@ -8,6 +8,7 @@
 #include "kernels/common/element_conversion.h"
 #include "kernels/common/integer_parameters.h"
 #include "kernels/common/kernel_output.h"
+#include "kernels/common/kernel_scratch.h"
 #include "kernels/common/op.h"
 #include "kernels/reduce/axis_scan.h"
 
@@ -59,8 +60,9 @@ Kernel bind(BindContext& context) {
   const std::int64_t lines = view.outer * view.inner;
   const std::int64_t grain = std::max((lines + max_chunks - 1) / max_chunks,
                                       16384 / std::max<std::int64_t>(1, view.dim) + 1);
-  context.request_workspace(static_cast<std::size_t>((lines + grain - 1) / grain * view.dim) *
-                            sizeof(std::int64_t));
+  Scratch scratch;
+  scratch.add<std::int64_t>((lines + grain - 1) / grain * view.dim);
+  scratch.request(context);
   return visit(context.dtype(0), Numbers{}, [&]<class T>() -> Kernel {
     return [=](KernelContext& call) {
       const std::int64_t k = checked_count(given.read(call));

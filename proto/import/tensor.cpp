@@ -5,6 +5,7 @@
 #include "core/byte_order.h"
 #include "core/checked.h"
 #include "core/deferred.h"
+#include "core/element_bytes.h"
 #include "core/packed_elements.h"
 #include "core/pages.h"
 #include "onnx_schema.pb.h"
@@ -96,7 +97,7 @@ bool is_memory_form(DType dtype, std::span<const std::byte> stored) {
 // A tensor of the elements that a view holds in stored form; shares the memory where possible.
 // Large tensors of a file are otherwise read when they are first asked for.
 Tensor from_file_form(DType dtype, const Shape& shape, const ExternalData::View& view) {
-  const std::size_t bytes = static_cast<std::size_t>(shape.size()) * size_of(dtype);
+  const std::size_t bytes = element_bytes(shape.size(), dtype);
   bool maybe_zero = false;
   if (maps_pages(bytes)) {
     maybe_zero = is_zero(view.bytes.first(256));

@@ -3,9 +3,12 @@
 #include <catch2/catch.hpp>
 
 #include <atomic>
+#include <limits>
 #include <memory>
 #include <thread>
 #include <vector>
+
+#include <ondine/error.h>
 
 using namespace ondine;
 
@@ -161,4 +164,10 @@ TEST_CASE("threads may read packed elements while another unpacks them") {
   }
   for (auto& thread : threads) thread.join();
   CHECK(wrong == 0);
+}
+
+TEST_CASE("packed elements that memory cannot hold one to a byte are refused") {
+  const auto bytes = std::make_shared<Bytes>(64);
+  const std::int64_t half = std::numeric_limits<std::ptrdiff_t>::max() / 2 + 1;
+  CHECK_THROWS_AS(share(DType::uint2, Shape{half, 2}, bytes), Error);
 }

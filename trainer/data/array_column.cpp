@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "core/element_bytes.h"
 #include "core/message.h"
 #include "core/text/letters.h"
 #include "trainer/data/column.h"
@@ -176,9 +177,7 @@ bool is_image(std::span<const std::int64_t> row) {
 
 }  // namespace
 
-std::size_t RowType::bytes() const {
-  return static_cast<std::size_t>(Shape(dims).size()) * size_of(dtype);
-}
+std::size_t RowType::bytes() const { return element_bytes(Shape(dims).size(), dtype); }
 
 Dims Column::dims_of(std::uint64_t, Dims dims) const { return dims; }
 

@@ -2,6 +2,7 @@
 
 #include <span>
 
+#include "core/checked.h"
 #include "core/files/file.h"
 #include "core/message.h"
 
@@ -14,7 +15,7 @@ std::string read_text(const std::filesystem::path& file, std::uint64_t most) {
     fail(ErrorCode::limit, quoted(file.filename().string()), " has ", source.size(),
          " bytes, the limit is ", most);
   }
-  std::string text(static_cast<std::size_t>(source.size()), '\0');
+  std::string text(size_in_memory(source.size(), "a file"), '\0');
   source.read(std::as_writable_bytes(std::span(text)));
   return text;
 }

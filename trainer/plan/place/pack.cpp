@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "core/checked.h"
+
 namespace ondine::trainer {
 namespace {
 
@@ -116,8 +118,10 @@ class Layout {
       chunk.search(search);
       if (search.is_exact()) break;
     }
-    insert({interval, search.offset()});
-    return search.offset();
+    const std::size_t offset = search.offset();
+    size_in_memory(std::uint64_t{offset} + interval.bytes, "the memory of a call");
+    insert({interval, offset});
+    return offset;
   }
 
  private:

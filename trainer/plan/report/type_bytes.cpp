@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "core/element_bytes.h"
 #include "trainer/plan/schedule/order.h"
 
 namespace ondine::trainer {
@@ -19,7 +20,7 @@ std::size_t bytes_of(const Type& type) {
       break;
     }
   }
-  return static_cast<std::size_t>(size) * ondine::size_of(type.dtype);
+  return element_bytes(size, type.dtype);
 }
 
 bool has_fixed_size(const Type& type) {

@@ -1,5 +1,6 @@
 // Compares the arena's layout with a search through all blocks, one after the other.
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <random>
 
@@ -107,4 +108,12 @@ TEST_CASE("small blocks that live as long as all others or longer take the holes
     intervals.push_back({1 + random() % 500, first, last});
   }
   check(intervals);
+}
+
+TEST_CASE("blocks that need more memory at once than the address space has are refused") {
+  constexpr auto most = static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max());
+  const Interval half{most / 2, 0, 1};
+  CHECK(pack_intervals(std::vector{half, Interval{most / 2, 2, 3}}).bytes <= most);
+  CHECK_THROWS_WITH(pack_intervals(std::vector{half, half, half}),
+                    Catch::Contains("the memory of a call") && Catch::Contains("address space"));
 }
