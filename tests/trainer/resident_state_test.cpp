@@ -108,4 +108,31 @@ TEST_CASE("inference beside the first step sees the weights of before or after i
   }
 }
 
+TEST_CASE("the zeros that adapters begin with are resident once, as state") {
+  const TemporaryFolder folder;
+  const auto file = folder / "network.onnx";
+  ModelBuilder builder("network");
+  const std::string x = builder.input("x", DType::float32, {"N", width});
+  std::string y = x;
+  for (int i = 0; i < layers; ++i) {
+    const auto w =
+        builder.initializer("w" + std::to_string(i), random_floats({width, width}, 1, -0.1F, 0.1F));
+    y = builder.node("MatMul", {y, w});
+  }
+  builder.output(y, DType::float32, {"N", width});
+  builder.save(file);
+  PrepareOptions options;
+  options.optimizer = Sgd{};
+  options.lora = Lora{.rank = width / 2, .targets = {"w*"}};
+  prepare(file, file, options);
+  const std::size_t before = resident_bytes();
+  Model model = Model::load(file);
+  model.initialize();
+  model.train_step(feeds());
+  const PlanInfo plan = model.plan(feeds(), 0);
+  const std::size_t planned = plan.arena_bytes + plan.constant_bytes + plan.state_bytes;
+  constexpr std::size_t zeros = weight_bytes / 2;
+  CHECK(resident_bytes() < before + planned + zeros * 3 / 4);
+}
+
 }  // namespace ondine::test

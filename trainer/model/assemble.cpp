@@ -103,7 +103,8 @@ class Assembler {
       starts.emplace_back();
       if (!model_->training[i].initialization) continue;
       start_defs[i] = initialization_graph(*model_, i);
-      starts[i] = make_graph(start_defs[i].graph, start_defs[i].variables, "initialization", use_);
+      starts[i] = make_graph(start_defs[i].graph, start_defs[i].variables, "initialization",
+                             use_ == GraphUse::run ? GraphUse::run_once : use_);
     }
     findings_.throw_if_any();
     make_inference(std::move(infer), inference);

@@ -88,14 +88,17 @@ void GraphAssembler::rewrite(Graph& graph, GraphUse use, const StageObserver& ob
   const bool optimized = options_->optimize && rewrite_ == nullptr;
   if (rewrite_ == nullptr) draw_secretly(graph, secure_noise_of(*model_), all_operators());
   // A trace records the operators that the graph would run.
-  const bool whole = use == GraphUse::run || CatalogueTrace::is_active() || !knows_outputs(graph);
+  const bool whole =
+      use != GraphUse::describe || CatalogueTrace::is_active() || !knows_outputs(graph);
   if (rewrite_ != nullptr) (*rewrite_)(graph);
   if (whole || autodiff::has_gradient(graph)) {
     if (optimized) recognize(graph, all_operators(), *options_);
     graph = autodiff::expand(std::move(graph), all_operators());
   }
   observe(observer, "gradient", graph);
-  if (optimized && whole) optimize(graph, all_operators(), *options_, folded_, rounded_);
+  // What runs once would keep the constants that folding makes, as the zeros of adapters are.
+  if (optimized && whole && use != GraphUse::run_once)
+    optimize(graph, all_operators(), *options_, folded_, rounded_);
   observe(observer, "optimized", graph);
 }
 

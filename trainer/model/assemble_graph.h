@@ -20,7 +20,7 @@
 namespace ondine::trainer {
 
 // Purpose of a graph: to run, or to know its inputs and outputs and that it can be made.
-enum class GraphUse : std::uint8_t { run, describe };
+enum class GraphUse : std::uint8_t { run, run_once, describe };
 
 // Empty if there were findings.
 struct AssembledGraph {
