@@ -53,10 +53,13 @@ check_cases() {
   grep -E '^[0-9]+ passed' "$scratch/cases-$machine.log" || echo failed
 }
 
-# What differs on Windows.
+# Differences of Windows.
 test_windows() {
-  "$run" "$MACHINES/$machine/library/bin/test_windows.exe" >"$scratch/test_windows.log" 2>&1 ||
-    { tail -n 20 "$scratch/test_windows.log"; failed=yes; }
+  log=$scratch/windows.log
+  "$run" "$MACHINES/$machine/library/bin/test_windows.exe" >"$log" 2>&1 &&
+    { [ ! -e "$scratch/W1.onnx" ] ||
+      tests/windows/command_line.sh "$program" "$scratch" "$scratch/windows" "$run" >"$log" 2>&1; } ||
+    { tail -n 20 "$log"; failed=yes; }
 }
 
 mkdir -p "$scratch"
