@@ -9,6 +9,7 @@
 #include "kernels/common/integer_parameters.h"
 #include "kernels/common/kernel_output.h"
 #include "kernels/common/op.h"
+#include "kernels/common/strided_copy.h"
 
 namespace ondine::kernels::ops {
 namespace {
@@ -47,29 +48,35 @@ struct Groups {
   std::vector<std::int64_t> inverse;  // group of each position
 };
 
-// Groups equal slices, in the order that attribute `sorted` asks for.
+// Slices a and b along the axis of `values`, elements of T.
 template <class T>
-Groups group(const T* x, const AxisView& view, bool sorted) {
-  const auto compare_slices = [&](std::int64_t a, std::int64_t b) {
-    for (std::int64_t o = 0; o < view.outer; ++o) {
-      const T* left = x + (o * view.dim + a) * view.inner;
-      const T* right = x + (o * view.dim + b) * view.inner;
-      checkpoint(4);
-      for (std::int64_t k = 0; k < view.inner; ++k) {
-        if (const int order = compare(left[k], right[k]); order != 0) return order;
-        if (k % 1024 == 1023) checkpoint(4 * 1024);
-      }
+int compare_slices(const void* values, const AxisView& view, std::int64_t a, std::int64_t b) {
+  const T* x = static_cast<const T*>(values);
+  for (std::int64_t o = 0; o < view.outer; ++o) {
+    const T* left = x + (o * view.dim + a) * view.inner;
+    const T* right = x + (o * view.dim + b) * view.inner;
+    checkpoint(4);
+    for (std::int64_t k = 0; k < view.inner; ++k) {
+      if (const int order = compare(left[k], right[k]); order != 0) return order;
+      if (k % 1024 == 1023) checkpoint(4 * 1024);
     }
-    return 0;
-  };
+  }
+  return 0;
+}
+using CompareSlices = decltype(&compare_slices<float>);
+
+// Groups equal slices, in the order that attribute `sorted` asks for. One function for all types:
+// sorting takes much code.
+Groups group(const void* values, CompareSlices order_of, const AxisView& view, bool sorted) {
   std::vector<std::int64_t> order(static_cast<std::size_t>(view.dim));
   std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::int64_t a, std::int64_t b) { return compare_slices(a, b) < 0; });
+  std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
+    return order_of(values, view, a, b) < 0;
+  });
   Groups groups;
   groups.inverse.resize(order.size());
   for (std::size_t i = 0; i < order.size(); ++i) {
-    if (i == 0 || compare_slices(order[i - 1], order[i]) != 0) {
+    if (i == 0 || order_of(values, view, order[i - 1], order[i]) != 0) {
       groups.first.push_back(order[i]);  // the lowest position, since the sort is stable
       groups.count.push_back(0);
     }
@@ -104,10 +111,12 @@ Kernel bind(BindContext& context) {
   const bool sorted = context.attr_int("sorted", 1) != 0;
   std::vector<Output> outputs;
   for (std::size_t i = 0; i < 4; ++i) outputs.emplace_back(context, i);
-  return visit(context.dtype(0), UniqueTypes{}, [&]<class T>() -> Kernel {
+  const CompareSlices order_of =
+      visit(context.dtype(0), UniqueTypes{}, []<class T>() { return &compare_slices<T>; });
+  return visit_size(context.dtype(0), [&]<class T>() -> Kernel {
     return [=](KernelContext& call) {
       const T* values = call.in<T>(0);
-      const Groups groups = group(values, view, sorted);
+      const Groups groups = group(values, order_of, view, sorted);
       const auto n = static_cast<std::int64_t>(groups.first.size());
       Shape shape = x;
       shape[axis] = n;

@@ -60,14 +60,16 @@ class Reduction {
   static typename Reducer::Total row(const T* x, std::int64_t n, const Reducer& r, std::int64_t o);
   template <class T, class Reducer>
   static typename Reducer::Total row_of_two(const T* x, const Reducer& r, std::int64_t o);
-  template <class T, class Sink, class Reducer>
-  void rows(ThreadPool& pool, const T* x, const Reducer& r, const Sink& sink) const;
+  template <class T, class Y, class Reducer>
+  void rows(ThreadPool& pool, const T* x, Y* y, const Reducer& r,
+            typename Reducer::Total* partial) const;
   template <class T, class Reducer>
   std::int64_t combine_rows(typename Reducer::Item* items, const T* x, BoxWalk& walk,
                             std::int64_t most, std::int64_t width, const Reducer& r,
                             std::int64_t o) const;
-  template <class T, class Sink, class Reducer>
-  void column_tasks(ThreadPool& pool, const T* x, const Reducer& r, const Sink& sink) const;
+  template <class T, class Y, class Reducer>
+  void column_tasks(ThreadPool& pool, const T* x, Y* y, const Reducer& r,
+                    typename Reducer::Total* partial) const;
 
   std::vector<BoxAxis> kept_;     // all but the innermost axis
   std::vector<BoxAxis> reduced_;  // all but the innermost axis
@@ -142,9 +144,11 @@ typename Reducer::Total Reduction::row_of_two(const T* x, const Reducer& r, std:
   }
 }
 
-// The innermost axis is reduced: one task is one block of one output.
-template <class T, class Sink, class Reducer>
-void Reduction::rows(ThreadPool& pool, const T* x, const Reducer& r, const Sink& sink) const {
+// The innermost axis is reduced: one task is one block of one output. Totals of blocks go to
+// `partial`; where it is null, an output is one block.
+template <class T, class Y, class Reducer>
+void Reduction::rows(ThreadPool& pool, const T* x, Y* y, const Reducer& r,
+                     typename Reducer::Total* partial) const {
   const std::int64_t work = std::max<std::int64_t>(1, units_per_block_ * inner_ / chunks_);
   const std::int64_t grain = std::max<std::int64_t>(1, chunk / 2 / work);
   const bool one_row_each = units_ == 1 && kept_.size() <= 1;
@@ -152,13 +156,13 @@ void Reduction::rows(ThreadPool& pool, const T* x, const Reducer& r, const Sink&
     // Such as the parts of complex numbers.
     if (one_row_each && inner_ == 2) {
       for (auto o = first; o < last; ++o) {
-        sink(o, 0, r.merge(Reducer::total_identity, row_of_two(x + 2 * o, r, o)));
+        y[o] = r.finish(r.merge(Reducer::total_identity, row_of_two(x + 2 * o, r, o)), o);
       }
       return;
     }
     if (one_row_each) {
       for (auto o = first; o < last; ++o) {
-        sink(o, 0, r.merge(Reducer::total_identity, row(x + o * inner_, inner_, r, o)));
+        y[o] = r.finish(r.merge(Reducer::total_identity, row(x + o * inner_, inner_, r, o)), o);
       }
       return;
     }
@@ -176,7 +180,11 @@ void Reduction::rows(ThreadPool& pool, const T* x, const Reducer& r, const Sink&
         total = r.merge(total, row(base + walk.from + start, n, r, o));
         if ((u + 1) % chunks_ == 0) walk.next();
       }
-      sink(o, block, total);
+      if (partial != nullptr) {
+        partial[o * blocks_ + block] = total;
+      } else {
+        y[o] = r.finish(total, o);
+      }
     }
   });
 }
@@ -204,9 +212,9 @@ std::int64_t Reduction::combine_rows(typename Reducer::Item* items, const T* x, 
 }
 
 // The innermost axis is kept: one task is a block of rows of a strip of columns.
-template <class T, class Sink, class Reducer>
-void Reduction::column_tasks(ThreadPool& pool, const T* x, const Reducer& r,
-                             const Sink& sink) const {
+template <class T, class Y, class Reducer>
+void Reduction::column_tasks(ThreadPool& pool, const T* x, Y* y, const Reducer& r,
+                             typename Reducer::Total* partial) const {
   using Item = typename Reducer::Item;
   using Total = typename Reducer::Total;
   const std::int64_t strips = (inner_ + columns - 1) / columns;
@@ -236,7 +244,12 @@ void Reduction::column_tasks(ThreadPool& pool, const T* x, const Reducer& r,
         }
       }
       for (std::int64_t k = 0; k < width; ++k) {
-        sink(o + k, block, totals[static_cast<std::size_t>(k)]);
+        const Total& total = totals[static_cast<std::size_t>(k)];
+        if (partial != nullptr) {
+          partial[(o + k) * blocks_ + block] = total;
+        } else {
+          y[o + k] = r.finish(total, o + k);
+        }
       }
     }
   });
@@ -251,21 +264,14 @@ void Reduction::reduce(ThreadPool& pool, const T* x, Y* y, const Reducer& reduce
     return;
   }
   if (outputs_ == 0) return;
-  const auto run = [&](const auto& sink) {
-    if (inner_reduced_) {
-      rows(pool, x, reducer, sink);
-    } else {
-      column_tasks(pool, x, reducer, sink);
-    }
-  };
-  if (blocks_ == 1) {
-    return run(
-        [&](std::int64_t o, std::int64_t, const Total& total) { y[o] = reducer.finish(total, o); });
+  // One function for both ways: two would double the code of every reduction.
+  auto* const partial = static_cast<Total*>(blocks_ > 1 ? scratch : nullptr);
+  if (inner_reduced_) {
+    rows(pool, x, y, reducer, partial);
+  } else {
+    column_tasks(pool, x, y, reducer, partial);
   }
-  auto* partial = static_cast<Total*>(scratch);
-  run([&](std::int64_t o, std::int64_t block, const Total& total) {
-    partial[o * blocks_ + block] = total;
-  });
+  if (partial == nullptr) return;
   for (std::int64_t o = 0; o < outputs_; ++o) {
     Total total = partial[o * blocks_];
     for (std::int64_t b = 1; b < blocks_; ++b) {

@@ -53,8 +53,7 @@ Micro pick(int rows, bool two, bool tail) {
     return tail ? pick_rows<2, padded, UnitRow>(rows, every)
                 : pick_rows<2, whole, UnitRow>(rows, every);
   }
-  return tail ? pick_rows<1, padded, UnitRow>(rows, every)
-              : pick_rows<1, whole, UnitRow>(rows, every);
+  return pick_rows<1, padded, UnitRow>(rows, every);  // as fast as a form for whole vectors
 }
 
 struct VectorKernel {

@@ -23,15 +23,29 @@ ONDINE_INLINE auto pick_wide(bool tail) {
               : &micro<T, Rows, Vectors, Edge::whole, false, false, S>;
 }
 
+// Forms that are left out, as others do their part: each is tens of kilobytes of code. Of double
+// that are those of edges, and where masks cost nothing, those for one whole vector.
+template <class T, int Vectors, Edge E>
+inline constexpr bool has_unit_rows = std::is_same_v<T, float> || max_separate_rows < max_rows ||
+                                      (Vectors == panel_vectors && E == Edge::whole);
+template <int Vectors>
+inline constexpr bool has_whole_edge = !stores_masked || Vectors > 1;
+
+template <class T, int Vectors, Edge E>
+ONDINE_INLINE Micro<T> pick_edge(int rows, bool unit_row) {
+  constexpr auto every = std::make_integer_sequence<int, max_rows>();
+  if constexpr (has_unit_rows<T, Vectors, E>) {
+    if (unit_row) return pick_rows<T, Vectors, E, true>(rows, every);
+  }
+  return pick_rows<T, Vectors, E, false>(rows, every);
+}
+
 template <class T, int Vectors>
 ONDINE_INLINE Micro<T> pick(int rows, bool tail, bool unit_row) {
-  constexpr auto every = std::make_integer_sequence<int, max_rows>();
-  if (tail) {
-    return unit_row ? pick_rows<T, Vectors, partial_edge, true>(rows, every)
-                    : pick_rows<T, Vectors, partial_edge, false>(rows, every);
+  if constexpr (has_whole_edge<Vectors>) {
+    if (!tail) return pick_edge<T, Vectors, Edge::whole>(rows, unit_row);
   }
-  return unit_row ? pick_rows<T, Vectors, Edge::whole, true>(rows, every)
-                  : pick_rows<T, Vectors, Edge::whole, false>(rows, every);
+  return pick_edge<T, Vectors, partial_edge>(rows, unit_row);
 }
 
 // Blocks that pack B have nearly all rows.
