@@ -9,7 +9,7 @@
 #include "autodiff/outer_path.h"
 #include "autodiff/reevaluate.h"
 #include "core/message.h"
-#include "core/pages.h"
+#include "core/system/pages.h"
 #include "graph/contract/infer.h"
 #include "graph/contract/ops.h"
 

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "core/pages.h"
+#include "core/system/pages.h"
 
 namespace ondine {
 

@@ -7,7 +7,7 @@
 #if defined(__x86_64__) && defined(__GNUC__)
 #include <nmmintrin.h>
 
-#include "core/processor.h"
+#include "core/system/processor.h"
 #define ONDINE_CRC_INSTRUCTION 1
 #endif
 

@@ -10,7 +10,7 @@
 #include "core/deferred.h"
 #include "core/element_bytes.h"
 #include "core/out_of_memory.h"
-#include "core/pages.h"
+#include "core/system/pages.h"
 
 namespace ondine {
 namespace {

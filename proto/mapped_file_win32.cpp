@@ -6,7 +6,7 @@
 #include "core/checked.h"
 #include "core/files/file.h"
 #include "core/message.h"
-#include "core/windows.h"
+#include "core/system/windows.h"
 #include "proto/mapped_file.h"
 
 namespace ondine {

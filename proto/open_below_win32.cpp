@@ -11,7 +11,7 @@
 
 #include "core/files/file.h"
 #include "core/message.h"
-#include "core/windows.h"
+#include "core/system/windows.h"
 #include "proto/location_parts.h"
 #include "proto/mapped_file.h"
 

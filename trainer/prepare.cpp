@@ -4,7 +4,7 @@
 
 #include "core/message.h"
 #include "core/out_of_memory.h"
-#include "core/pages.h"
+#include "core/system/pages.h"
 #include "graph/check/findings.h"
 #include "graph/check/structure.h"
 #include "graph/resolve/resolve.h"

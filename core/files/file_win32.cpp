@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/files/file.h"
-#include "core/windows.h"
+#include "core/system/windows.h"
 
 namespace ondine {
 namespace {

@@ -1,5 +1,5 @@
 #include "core/secure/ask_system.h"
-#include "core/windows.h"
+#include "core/system/windows.h"
 
 // RtlGenRandom, which ntsecapi.h declares with a macro for its name.
 extern "C" BOOLEAN NTAPI SystemFunction036(void* buffer, ULONG bytes);

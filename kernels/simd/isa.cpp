@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "core/processor.h"
+#include "core/system/processor.h"
 #include "kernels/simd/conv/conv_table.h"
 #include "kernels/simd/exact/exact_kernels.h"
 #include "kernels/simd/tables.h"

@@ -2,8 +2,8 @@
 
 #include "core/message.h"
 #include "core/stop.h"
+#include "core/system/windows.h"
 #include "core/text/utf8.h"
-#include "core/windows.h"
 #include "kernels/text/unicode.h"
 
 namespace ondine::kernels {

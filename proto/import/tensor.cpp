@@ -7,7 +7,7 @@
 #include "core/deferred.h"
 #include "core/element_bytes.h"
 #include "core/packed_elements.h"
-#include "core/pages.h"
+#include "core/system/pages.h"
 #include "onnx_schema.pb.h"
 #include "proto/detach.h"
 #include "proto/external_data.h"

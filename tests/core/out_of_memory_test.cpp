@@ -7,7 +7,7 @@
 #include <catch2/catch.hpp>
 
 #include "core/message.h"
-#include "core/pages.h"
+#include "core/system/pages.h"
 
 namespace ondine {
 namespace {

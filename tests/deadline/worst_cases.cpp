@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "core/pages.h"
+#include "core/system/pages.h"
 #include "tests/deadline/case_parts.h"
 
 namespace ondine::test {

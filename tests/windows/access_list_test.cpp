@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/files/atomic_file.h"
-#include "core/windows.h"
+#include "core/system/windows.h"
 #include "tests/windows/folder.h"
 // After windows.h.
 #include <sddl.h>

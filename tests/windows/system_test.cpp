@@ -7,9 +7,9 @@
 
 #include "core/message.h"
 #include "core/out_of_memory.h"
-#include "core/pages.h"
 #include "core/secure/entropy.h"
-#include "core/system_memory.h"
+#include "core/system/pages.h"
+#include "core/system/system_memory.h"
 
 using namespace ondine;
 

@@ -3,7 +3,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "core/windows.h"
+#include "core/system/windows.h"
 
 namespace ondine::test {
 

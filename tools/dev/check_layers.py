@@ -3,6 +3,7 @@
 The planner names no operator: what it needs to know of them is in their OpTraits.
 No code but graph/record names entries of the metadata.
 Commands declare no options: the parser takes them from the library's table, at one place.
+No name has two definitions, of which the linker would take the members of either.
 
 The compiler enforces the first (cmake/OndineModules.cmake); this check needs no build."""
 import pathlib

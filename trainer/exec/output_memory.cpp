@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "core/budget.h"
-#include "core/pages.h"
+#include "core/system/pages.h"
 
 namespace ondine::trainer {
 namespace {

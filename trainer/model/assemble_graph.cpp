@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "autodiff/expand.h"
-#include "core/pages.h"
+#include "core/system/pages.h"
 #include "graph/check/types.h"
 #include "graph/contract/catalogue_trace.h"
 #include "graph/contract/node_limit.h"

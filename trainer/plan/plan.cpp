@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/message.h"
-#include "core/pages.h"
+#include "core/system/pages.h"
 #include "trainer/plan/planner.h"
 #include "trainer/plan/rewrite/batch_parts.h"
 #include "trainer/plan/rewrite/compact.h"

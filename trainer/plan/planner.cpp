@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/message.h"
-#include "core/pages.h"
+#include "core/system/pages.h"
 #include "graph/contract/aliasing.h"
 #include "graph/evaluate/tensor_bytes.h"
 #include "trainer/plan/inputs.h"

@@ -1,4 +1,4 @@
-#include "core/windows.h"
+#include "core/system/windows.h"
 #include "trainer/records/system_name.h"
 
 namespace ondine::records {

@@ -1,6 +1,6 @@
 #include <cerrno>
 
-#include "core/windows.h"
+#include "core/system/windows.h"
 
 namespace ondine::windows {
 namespace {

@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "core/system_memory.h"
-#include "core/windows.h"
+#include "core/system/system_memory.h"
+#include "core/system/windows.h"
 
 namespace ondine {
 namespace {

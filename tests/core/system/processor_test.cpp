@@ -1,4 +1,4 @@
-#include "core/processor.h"
+#include "core/system/processor.h"
 
 #include <catch2/catch.hpp>
 

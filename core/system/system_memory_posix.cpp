@@ -1,4 +1,4 @@
-#include "core/system_memory.h"
+#include "core/system/system_memory.h"
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-#include "core/pages.h"
+#include "core/system/pages.h"
 
 #include <sys/mman.h>
 

@@ -1,4 +1,4 @@
-#include "core/processor.h"
+#include "core/system/processor.h"
 
 #ifdef __x86_64__
 #include <cpuid.h>

@@ -1,7 +1,7 @@
 #include "core/message.h"
 #include "core/out_of_memory.h"
-#include "core/pages.h"
-#include "core/windows.h"
+#include "core/system/pages.h"
+#include "core/system/windows.h"
 
 namespace ondine {
 
