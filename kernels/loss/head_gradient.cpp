@@ -36,7 +36,7 @@ Attributes head_attributes(const NodeView& node) {
 
 std::optional<Dims> infer_head(const InferContext& context, std::size_t h, const Dims& w,
                                std::size_t labels) {
-  if (loss_reduction(context) == Reduction::none) context.reject("the loss must be reduced");
+  if (loss_reduction(context) == LossReduction::none) context.reject("the loss must be reduced");
   const DType label_type = context.dtype(labels);
   if (label_type != DType::int32 && label_type != DType::int64) {
     context.reject("labels must be int32 or int64, found ", label_type);
@@ -152,7 +152,7 @@ typename HeadGradient<C>::Rows HeadGradient<C>::gather(KernelContext& call) cons
   std::fill(rows + count * depth_, rows + padded * depth_, C{0});
   std::fill(own + count, own + padded, C{0});
   const C dloss = *dloss_(call);
-  const bool is_mean = shape_.reduction == Reduction::mean;
+  const bool is_mean = shape_.reduction == LossReduction::mean;
   return {rows, own, classes, count, is_mean ? dloss / static_cast<C>(count) : dloss};
 }
 

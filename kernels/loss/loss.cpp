@@ -6,11 +6,11 @@ namespace ondine::kernels {
 
 using namespace graph;  // NOLINT
 
-Reduction loss_reduction(const NodeView& node) {
+LossReduction loss_reduction(const NodeView& node) {
   const std::string name = node.attr_string("reduction", "mean");
-  if (name == "none") return Reduction::none;
-  if (name == "sum") return Reduction::sum;
-  if (name == "mean") return Reduction::mean;
+  if (name == "none") return LossReduction::none;
+  if (name == "sum") return LossReduction::sum;
+  if (name == "mean") return LossReduction::mean;
   fail(ErrorCode::invalid_model, "reduction must be none, sum or mean, found ",
        ondine::quoted(name));
 }
@@ -44,7 +44,7 @@ std::optional<Dims> infer_loss(const InferContext& context, std::size_t scores, 
 }
 
 void set_loss_output(InferContext& context, const std::optional<Dims>& labels) {
-  const bool each = loss_reduction(context) == Reduction::none;
+  const bool each = loss_reduction(context) == LossReduction::none;
   context.set_output(0, context.dtype(0), each ? labels : std::optional(Dims{}));
 }
 
@@ -57,7 +57,7 @@ LossShape::LossShape(const NodeView& node, const Shape& scores)
 }
 
 void require_loss_size(const LossShape& shape, const Shape& dloss) {
-  const std::int64_t want = shape.reduction == Reduction::none ? shape.labels() : 1;
+  const std::int64_t want = shape.reduction == LossReduction::none ? shape.labels() : 1;
   if (dloss.size() != want) {
     fail(ErrorCode::mismatch, "the loss has ", want, " elements, its derivative has shape ", dloss);
   }
@@ -148,7 +148,7 @@ Val weight_gradient(const NodeView& node, Val dloss, Val loss, Val log_p, Val la
                             {{"axis", std::int64_t{1}}}),
                      {1});
   Val each = -picked;
-  if (loss_reduction(node) == Reduction::mean) {
+  if (loss_reduction(node) == LossReduction::mean) {
     each = (each - loss) / graph::reduce_sum(label_weights(l, weights, log_p), {}, false);
   }
   each = each * dloss;

@@ -12,8 +12,8 @@
 
 namespace ondine::kernels {
 
-enum class Reduction : std::uint8_t { none, sum, mean };
-Reduction loss_reduction(const graph::NodeView& node);
+enum class LossReduction : std::uint8_t { none, sum, mean };
+LossReduction loss_reduction(const graph::NodeView& node);
 
 // Checks scores, labels and weights (indices of inputs) against each other and returns the dims of
 // the labels, completed from those of the scores.
@@ -27,7 +27,7 @@ struct LossShape {
   std::int64_t batch = 1;
   std::int64_t classes = 1;
   std::int64_t positions = 1;
-  Reduction reduction = Reduction::mean;
+  LossReduction reduction = LossReduction::mean;
   std::optional<std::int64_t> ignored;
 
   LossShape(const graph::NodeView& node, const Shape& scores);
@@ -81,18 +81,18 @@ class LossOutput {
       : shape_(shape),
         int64_labels_(context.dtype(1) == DType::int64),
         weights_(context, scratch, 2),
-        loss_(context, scratch, 0, shape.reduction == Reduction::none ? shape.labels() : 1),
+        loss_(context, scratch, 0, shape.reduction == LossReduction::none ? shape.labels() : 1),
         partial_(scratch.add<LossSums>(loss_chunks(shape))) {}
 
   void write(graph::KernelContext& call, const C* log_p) const {
     const Labels labels{call.in<void>(1), int64_labels_, &shape_};
     C* loss = loss_.data(call);
     const LossSums sums = sum_losses<C>(call.pool(), shape_, log_p, labels, weights_(call),
-                                        shape_.reduction == Reduction::none ? loss : nullptr,
+                                        shape_.reduction == LossReduction::none ? loss : nullptr,
                                         Scratch::at<LossSums>(call, partial_));
     if (loss == nullptr) return;
-    if (shape_.reduction == Reduction::sum) *loss = static_cast<C>(sums.loss);
-    if (shape_.reduction == Reduction::mean) *loss = static_cast<C>(sums.loss / sums.weight);
+    if (shape_.reduction == LossReduction::sum) *loss = static_cast<C>(sums.loss);
+    if (shape_.reduction == LossReduction::mean) *loss = static_cast<C>(sums.loss / sums.weight);
     loss_.store(call);
   }
 
@@ -147,9 +147,9 @@ class LossGradientInputs {
   LabelGradients<C> read(graph::KernelContext& call) const {
     const Labels labels{call.in<void>(labels_), int64_labels_, &shape_};
     const C* weights = weights_(call);
-    const bool mean = shape_.reduction == Reduction::mean;
+    const bool mean = shape_.reduction == LossReduction::mean;
     const C scale = mean ? static_cast<C>(1 / sum_weights(shape_, labels, weights)) : C{1};
-    return {labels, weights, dloss_(call), shape_.reduction == Reduction::none, scale};
+    return {labels, weights, dloss_(call), shape_.reduction == LossReduction::none, scale};
   }
 
  private:

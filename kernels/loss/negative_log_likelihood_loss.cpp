@@ -82,7 +82,7 @@ std::vector<Val> expand_grad(ExpandContext& context) {
   const LabelVals labels = label_vals(context, context.x(1));
   const Val weights = label_weights(labels, context.x(2), dloss);
   Val each = -weights * dloss;
-  if (loss_reduction(context) == Reduction::mean) {
+  if (loss_reduction(context) == LossReduction::mean) {
     each = each / graph::reduce_sum(weights, {}, false);
   }
   const Val zeros = graph::expand(graph::scalar_like(dloss, 0), context.x(3));

@@ -88,7 +88,7 @@ class ProjectedLoss {
     for (std::int64_t i = 0; i < shape_.labels(); ++i) {
       if (labels[i] >= 0) counted[count++] = i;
     }
-    const bool is_mean = shape_.reduction == Reduction::mean;
+    const bool is_mean = shape_.reduction == LossReduction::mean;
     const C* const h = (*h_)(call);
     const auto w = w_->source(call);
     C* const dh = dh_->data(call);

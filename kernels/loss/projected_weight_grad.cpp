@@ -73,7 +73,7 @@ std::vector<Val> expand(ExpandContext& context) {
       b.node("OneHot", {labels.classes, graph::dim_of(w, class_rows ? 0 : 1), values});
   const Val counts = label_weights(labels, {}, h);
   Val scale = context.x(inputs.dloss);
-  if (loss_reduction(context) == Reduction::mean) {
+  if (loss_reduction(context) == LossReduction::mean) {
     scale = scale / graph::reduce_sum(counts, {}, false);
   }
   const Val dscores =

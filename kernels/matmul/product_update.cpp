@@ -1,11 +1,9 @@
-// adam_update.cpp — ai.ondine GemmAdam(R, T, X, V, H, A, B, dy, indices, decay): Adam of one
-// variable X [m, n] with the gradient op(A) op(B), to which the rows of dy are added at their
-// indices where given, as GatherGrad does. Where given, decay X is taken off the new X. The
-// gradient is computed for a strip of rows at a time, each just before its update, so that it is
-// never held as a whole and its elements are still in a cache. Attributes: those of Adam, transA
-// and transB. The results have the bits of Gemm, GatherGrad, Adam and SgdUpdate.
+// product_update.cpp — GemmUpdate (ai.ondine), an update of a variable [m, n] (update_node.h) with
+// the gradient op(A) op(B) of the sources A and B. It is computed for a strip of rows at a time,
+// each just before its update, so that its elements are still in a cache. Attributes of the
+// gradient: transA, transB. The results have the bits of Gemm, GatherGrad and the optimizer; a
+// SgdUpdate, which takes no rows of dy, agrees with its product up to rounding.
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 #include "kernels/common/expansion.h"
@@ -23,9 +21,18 @@
 namespace ondine::kernels::ops {
 namespace {
 
-constexpr std::size_t x_in = 2, a_in = 5, b_in = 6, dy_in = 7, indices_in = 8, decay_in = 9;
+enum Input : std::size_t { a_in = source_in, b_in };
+constexpr std::size_t sources = 2;
 
-void infer(InferContext& context) { infer_adam_parts(context, decay_in); }
+// A step down a product is an epilogue of that.
+bool is_epilogue(const UpdateNode& node) { return node.rule == &sgd_update_rule; }
+
+void infer(InferContext& context) {
+  infer_update(context, sources);
+  if (is_epilogue(UpdateNode(context, sources)) && context.has_input(dy_in)) {
+    context.reject("a SgdUpdate by a product takes no rows of dy");
+  }
+}
 
 // Rows of a strip of few MB. Threads get equally many strips, unless these had few rows then. The
 // last strip has enough rows for its product to be computed like those of others.
@@ -55,7 +62,7 @@ class Strips {
         strips_(math::divide_up(m_, std::max<std::int64_t>(1, rows_))),
         apart_(strips_ % context.threads() == 0 || strips_ >= 2 * context.threads()),
         kernels_(&math::simd_tables(context.precision())),
-        adam_(context, decay_in, rows_ * shape_.n),
+        update_(context, UpdateNode(context, sources)),
         product_(shape_, 1, product_threads(context), *kernels_),
         packs_(apart_ && strips_ > 1 && !product_.splits() &&
                std::min(shape.n, shape.k) >= math::least_rounded),
@@ -65,7 +72,7 @@ class Strips {
       return std::exchange(slot_bytes_, slot_bytes_ + math::align_up(bytes));
     };
     gradient_ = place(static_cast<std::size_t>(rows_ * shape_.n) * sizeof(T));
-    unused_ = place(adam_.unused_bytes());
+    unused_ = place(update_.unused_bytes(rows_ * shape_.n));
     work_ = place(packs_ ? math::packed_gemm_scratch<T>(shape_, *kernels_)
                          : std::max(product_.workspace(), rest_.workspace()));
     if (packs_) {
@@ -78,8 +85,7 @@ class Strips {
   }
 
   void operator()(KernelContext& call) const {
-    const math::Adam<T> options = adam_.options(call);
-    const std::int64_t* index = indices_ ? indices_->read_unchecked(call, m_) : nullptr;
+    const std::int64_t* index = update_.read_indices(call, m_);
     auto* const slots = call.workspace<std::byte>() + index_bytes_ + packed_bytes_;
     if (packs_) math::pack(call.pool(), shape_, b_of(call), packed_b(call), *kernels_);
     if (!apart_) {
@@ -105,9 +111,9 @@ class Strips {
     const std::int64_t at_a = first * (shape_.trans_a ? 1 : shape_.k);
     const math::Elements<const T> a = elements_in<T>(call, a_in, shape_.a_stored) + at_a;
     multiply(call, a, last - first, gradient, slot + work_);
-    if (indices_) add_rows(call, index, first, last, gradient);
-    adam_.update(call, options, first * shape_.n, (last - first) * shape_.n, gradient,
-                 slot + unused_);
+    update_.add_rows(call, index, first, last, shape_.n, gradient);
+    update_.take(call, first * shape_.n, (last - first) * shape_.n, gradient,
+                 reinterpret_cast<T*>(slot + unused_));
   }
 
   math::Elements<const T> b_of(KernelContext& call) const {
@@ -145,14 +151,13 @@ class Strips {
   std::int64_t strips_;
   bool apart_;  // each strip on one thread
   const math::SimdTables* kernels_;
-  AdamParts<T> adam_;
+  UpdateParts<T> update_;
   math::GemmPrimitive<T> product_;
   bool packs_;                   // B, once for all strips
   math::GemmPrimitive<T> rest_;  // of the last strip, if it has fewer rows
   // The workspace: the indices, packed B, then slots of strips.
   std::size_t index_bytes_ = 0, packed_bytes_ = 0, slots_ = 0, slot_bytes_ = 0;
-  std::size_t gradient_ = 0, unused_ = 0;
-  std::size_t work_ = 0;
+  std::size_t gradient_ = 0, unused_ = 0, work_ = 0;
 };
 
 Kernel bind(BindContext& context) {
@@ -173,7 +178,7 @@ Kernel bind(BindContext& context) {
     // A plan stores factors in bfloat16 only where the product takes them.
     shape.a_stored = storage_of<T>(context, a_in);
     shape.b_stored = storage_of<T>(context, b_in);
-    if (!node.rule->is_sink()) {
+    if (is_epilogue(node)) {
       return bind_sgd_product<T>(context, shape, node.variable, node.inputs.at(2), a_in);
     }
     return Strips<T>(context, shape);
@@ -181,16 +186,11 @@ Kernel bind(BindContext& context) {
 }
 
 std::vector<Val> expand(ExpandContext& context) {
-  const Val gradient = context.builder().node(
-      "Gemm", {context.x(a_in), context.x(b_in)},
-      {{"transA", context.attr_int("transA", 0)}, {"transB", context.attr_int("transB", 0)}});
-  if (context.x(dy_in)) {
-    gradient = b.node(
-        "GatherGrad",
-        {context.x(dy_in), context.x(indices_in), graph::shape_of(context.x(x_in)), gradient},
-        {{"axis", std::int64_t{0}}}, ondine_domain);
-  }
-  return expand_adam_parts(context, gradient, decay_in);
+  const graph::Attributes attributes{{"transA", context.attr_int("transA", 0)},
+                                     {"transB", context.attr_int("transB", 0)}};
+  const Val gradient =
+      context.builder().node("Gemm", {context.x(a_in), context.x(b_in)}, attributes);
+  return expand_update(context, sources, gradient, attributes);
 }
 
 }  // namespace

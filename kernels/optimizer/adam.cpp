@@ -70,57 +70,6 @@ std::vector<Val> expand(ExpandContext& context) {
 
 }  // namespace
 
-AdamOptions::AdamOptions(const NodeView& node)
-    : alpha(node.attr_float("alpha", 0.9F)),
-      beta(node.attr_float("beta", 0.999F)),
-      epsilon(node.attr_float("epsilon", 1e-6F)),
-      norm(node.attr_float("norm_coefficient", 0.0F)),
-      norm_post(node.attr_float("norm_coefficient_post", 0.0F)) {}
-
-Attributes adam_attributes(const NodeView& node) {
-  Attributes attributes;
-  for (const char* name :
-       {"alpha", "beta", "epsilon", "norm_coefficient", "norm_coefficient_post"}) {
-    if (node.has_attr(name)) attributes.emplace_back(name, node.attr_float(name, 0));
-  }
-  return attributes;
-}
-
-void infer_adam_parts(InferContext& context, std::size_t decay) {
-  constexpr std::size_t x = AdamParts<float>::x_in;
-  for (std::size_t k = 0; k < AdamParts<float>::states; ++k) {
-    if (!compatible(context.input(x), context.input(x + k))) {
-      context.reject("the tensors of the variable differ: ", to_string(context.input(x)), " and ",
-                     to_string(context.input(x + k)));
-    }
-    context.set_output(k, context.input(x + k));
-  }
-  if (!context.has_input(decay)) return;
-  const Type number = Type::tensor(context.dtype(x), Dims{});
-  if (!compatible(context.input(decay), number)) {
-    context.reject("the decay is ", to_string(context.input(decay)),
-                   ", needed: ", to_string(number));
-  }
-}
-
-std::vector<Val> expand_adam_parts(ExpandContext& context, Val gradient, std::size_t decay) {
-  using Input = AdamParts<float>::Input;
-  const Val x = context.x(Input::x_in);
-  std::vector<Val> results = context.builder().nodes(
-      "Adam",
-      std::vector{context.x(Input::rate_in), context.x(Input::count_in), x, gradient,
-                  context.x(Input::v_in), context.x(Input::h_in)},
-      adam_attributes(context), AdamParts<float>::states, "ai.onnx.preview.training");
-  if (context.x(decay)) results[0] = results[0] - x * context.x(decay);
-  return results;
-}
-
-double AdamOptions::rate(const Iteration& at) const {
-  if (at.count <= 0) return at.rate;
-  const auto t = static_cast<double>(at.count);
-  return at.rate * (std::sqrt(1 - std::pow(beta, t)) / (1 - std::pow(alpha, t)));
-}
-
 extern const OpDef adam{.name = "Adam",
                         .domain = "ai.onnx.preview.training",
                         .infer = infer,

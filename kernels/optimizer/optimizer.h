@@ -4,6 +4,9 @@
 // by strip, for products (GemmUpdate).
 #pragma once
 
+#include <array>
+#include <vector>
+
 #include "kernels/common/kernel_scratch.h"
 #include "kernels/common/op.h"
 #include "kernels/optimizer/optimizer_primitive.h"

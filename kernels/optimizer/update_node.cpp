@@ -39,9 +39,6 @@ void infer_update(InferContext& context, std::size_t sources) {
     context.reject("the node has ", context.output_count(), " outputs, the optimizer has ",
                    outputs);
   }
-  if (!node.rule->is_sink() && context.has_input(dy_in)) {
-    context.reject("a SgdUpdate takes no rows of dy");
-  }
   if (!node.rule->has_states() && context.has_input(decay_in)) {
     context.reject("decay goes with optimizers of the standard");
   }
@@ -53,7 +50,7 @@ void infer_update(InferContext& context, std::size_t sources) {
 }
 
 std::vector<Val> expand_update(ExpandContext& context, std::size_t sources, Val gradient,
-                               std::initializer_list<std::string_view> of_gradient) {
+                               const graph::Attributes& of_gradient) {
   graph::Builder& b = context.builder();
   const UpdateNode node(context, sources);
   const Val variable = context.x(node.variable);
@@ -69,7 +66,7 @@ std::vector<Val> expand_update(ExpandContext& context, std::size_t sources, Val 
   }
   graph::Attributes attributes;
   for (const graph::Attribute& each : context.node().attributes) {
-    const bool other = std::ranges::find(of_gradient, each.name) == of_gradient.end() &&
+    const bool other = graph::find(of_gradient, each.name) == nullptr &&
                        std::ranges::find(of_update, each.name) == std::end(of_update);
     if (other) attributes.push_back(each);
   }

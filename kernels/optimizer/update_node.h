@@ -33,9 +33,9 @@ struct UpdateNode {
 
 void infer_update(InferContext& context, std::size_t sources);
 // The results of the optimizer with a gradient, to which the rows are still to be added. It has the
-// attributes of the node but those named.
+// attributes of the node but those of the gradient.
 std::vector<Val> expand_update(ExpandContext& context, std::size_t sources, Val gradient,
-                               std::initializer_list<std::string_view> of_gradient);
+                               const graph::Attributes& of_gradient);
 
 // The update of a node. Const and safe to run from several threads with different parts.
 template <class T>

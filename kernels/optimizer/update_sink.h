@@ -41,9 +41,7 @@ class UpdateSink {
 template <class T>
 using MadeSink = std::shared_ptr<const UpdateSink<T>>;
 
-// An optimizer that can be a sink. `make` reads attributes, types and outputs of the node. An
-// optimizer without it is w' = w - rate gradient, inputs (w, gradient, rate), which a product is
-// the update of itself.
+// An optimizer that can be a sink. `make` reads attributes, types and outputs of the node.
 struct UpdateRule {
   template <class T>
   using Make = MadeSink<T> (*)(const BindContext&, const UpdateInputs&);
@@ -56,7 +54,6 @@ struct UpdateRule {
   Make<float> make_float;
   Make<double> make_double;
 
-  bool is_sink() const { return make_float != nullptr; }
   // Whether it is one of the standard's optimizers.
   bool has_states() const { return domain != graph::ondine_domain; }
   template <class T>

@@ -109,6 +109,42 @@ def findings(path):
                 yield f"{name}:{number}: {target} belongs behind its wall"
 
 
+SCOPE = re.compile(
+    r"(?:inline )?namespace\s*([\w:]*)\s*\{"
+    r"|\b(?:class|struct)\s+(?:[A-Z_]+\s+)?(\w+)(?:\s+final)?\s*(?::(?!:)[^{};]*)?\{|[{}]")
+
+
+def classes_of(path):
+    """Classes that a file defines in named namespaces, each with its namespaces."""
+    text = re.sub(r"//[^\n]*", "", path.read_text())
+    scopes = []
+    for match in SCOPE.finditer(re.sub(r'"(\\.|[^"\\\n])*"', '""', text)):
+        if match.group(0) == "}":
+            del scopes[-1:]
+        elif match.group(0) == "{":
+            scopes.append(None)
+        elif match.group(2):
+            if all(scopes):
+                yield "::".join([*scopes, match.group(2)])
+            scopes.append(None)
+        else:
+            scopes.append(match.group(1))
+
+
+def definition_findings(files):
+    """One name has one definition: the linker would take the members of either."""
+    defined = {}
+    for path in files:
+        name = path.relative_to(ROOT).as_posix()
+        if path.suffix in (".h", ".cpp") and name.split("/")[0] in MODULES:
+            for one in classes_of(path):
+                defined.setdefault(one, set()).add(name)
+    for one, names in sorted(defined.items()):
+        systems = {re.sub(r"_(posix|win32)\.cpp$", ".cpp", name) for name in names}
+        if len(systems) > 1:
+            yield f"{one} is defined in {' and '.join(sorted(names))}"
+
+
 def main():
     files = [
         path
@@ -119,6 +155,7 @@ def main():
     bad = [finding for path in sorted(files) for finding in findings(path)]
     bad += planner_findings()
     bad += option_findings()
+    bad += definition_findings(files)
     print("\n".join(bad) if bad else f"layers: {len(files)} files, no findings")
     return 1 if bad else 0
 

@@ -1,6 +1,7 @@
 // An update of a large variable whose gradient is a product that nothing else reads, or one to
 // which GatherGrad adds rows, becomes GemmUpdate: the gradient is then computed and consumed strip
-// by strip and never held as a whole. Small ones stay as they are: they fit into a cache. A
+// by strip and never held as a whole. ProjectedUpdate is the same for the gradient of a head by its
+// loss. Small ones stay as they are: they fit into a cache. A
 // SgdUpdate of the result, which takes the decay of AdamW off it, becomes a part of the update: the
 // old and the new variable then share memory.
 #include <algorithm>
@@ -57,7 +58,7 @@ class LargeUpdates {
     if (std::ranges::count(node.inputs, id) != 1) return false;
     const Node* lookup = uses.sole_producer(id, "GatherGrad", ondine_domain);
     if (lookup != nullptr && !adds_to_matrix(*lookup)) return false;
-    auto by = fuser_.gradient_of(lookup ? lookup->inputs[3] : id, uses);
+    auto by = fuser_.gradient_of(lookup ? lookup->inputs[3] : id, node.inputs[like], lookup, uses);
     if (!by) return false;
     fuser_.fuse(node, gradient, like, std::move(*by), lookup);
     return true;

@@ -1,7 +1,7 @@
 // w - g * rate becomes SgdUpdate(w, g, rate); SgdUpdate(w, op(a) op(b), rate), with op the identity
-// or a transposition, becomes GemmSgdUpdate(w, a, b, rate), and that of the gradient of a head by
-// its loss ProjectedSgdUpdate.
-#include "graph/passes/fuse.h"
+// or a transposition, becomes GemmUpdate, and that of the gradient of a head by its loss
+// ProjectedUpdate.
+#include "graph/passes/fuse/update_by_gradient.h"
 
 namespace ondine::graph {
 namespace {
@@ -29,44 +29,6 @@ bool to_sgd_update(Node& node, const Graph& graph, const OpDef* op, const Uses& 
   return false;
 }
 
-bool is_sgd_update(const Node& node) {
-  return node.op->name == "SgdUpdate" && node.op->domain == ondine_domain;
-}
-
-bool to_product(Node& node, const Graph& graph, const OpDef* op, const Uses& uses) {
-  if (op == nullptr || !is_sgd_update(node)) return false;
-  const Node* product = uses.sole_producer(node.inputs[1], "Gemm");
-  if (product == nullptr) return false;
-  const NodeView view(*product);
-  if (view.has_input(2) || view.attr_float("alpha", 1) != 1) return false;
-  if (!graph[node.inputs[0]].type.shape()) return false;
-  node.inputs = {node.inputs[0], product->inputs[0], product->inputs[1], node.inputs[2]};
-  node.op = op;
-  node.attributes = {{"transA", view.attr_int("transA", 0)},
-                     {"transB", view.attr_int("transB", 0)}};
-  return true;
-}
-
-bool to_head(Node& node, const Graph&, const OpDef* op, const Uses& uses) {
-  if (op == nullptr || !is_sgd_update(node)) return false;
-  const Node* head = uses.sole_producer(node.inputs[1], "ProjectedWeightGrad", ondine_domain);
-  if (head == nullptr || head->inputs[2] != node.inputs[0]) return false;
-  node.inputs = {node.inputs[0],  head->inputs[0], head->inputs[1],
-                 head->inputs[3], head->inputs[4], node.inputs[2]};
-  node.op = op;
-  node.attributes = head->attributes;
-  return true;
-}
-
-using Rewrite = bool (*)(Node&, const Graph&, const OpDef*, const Uses&);
-
-bool run(Graph& graph, const PassContext& context, const char* op, Rewrite rewrite) {
-  if (context.catalogue == nullptr) return false;
-  const OpDef* fused = context.catalogue->find(ondine_domain, op);
-  return fuse_nodes(
-      graph, [&](Node& node, const Uses& uses) { return rewrite(node, graph, fused, uses); });
-}
-
 bool run_sgd_update(Graph& graph, const PassContext& context) {
   if (context.catalogue == nullptr) return false;
   const OpDef* const op = context.catalogue->find(ondine_domain, "SgdUpdate");
@@ -75,8 +37,15 @@ bool run_sgd_update(Graph& graph, const PassContext& context) {
 }
 
 bool run_gemm_sgd_update(Graph& graph, const PassContext& context) {
-  const bool products = run(graph, context, "GemmSgdUpdate", to_product);
-  return run(graph, context, "ProjectedSgdUpdate", to_head) || products;
+  if (context.catalogue == nullptr) return false;
+  const UpdateFuser fuser(*context.catalogue);
+  return fuse_nodes(graph, [&](Node& node, const Uses& uses) {
+    if (node.op->name != "SgdUpdate" || node.op->domain != ondine_domain) return false;
+    auto by = fuser.gradient_of(node.inputs[1], node.inputs[0], nullptr, uses);
+    if (!by || !graph[node.inputs[0]].type.shape()) return false;
+    fuser.fuse(node, 1, 0, std::move(*by));
+    return true;
+  });
 }
 
 }  // namespace

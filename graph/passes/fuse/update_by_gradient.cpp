@@ -5,17 +5,36 @@
 namespace ondine::graph {
 
 UpdateFuser::UpdateFuser(const Catalogue& catalogue)
-    : gemm_update_(catalogue.find(ondine_domain, "GemmUpdate")) {}
+    : gemm_update_(catalogue.find(ondine_domain, "GemmUpdate")),
+      projected_update_(catalogue.find(ondine_domain, "ProjectedUpdate")) {}
 
-std::optional<GradientByParts> UpdateFuser::gradient_of(ValueId id, const Uses& uses) const {
-  const Node* const product = uses.sole_producer(id, "Gemm");
-  if (product == nullptr || gemm_update_ == nullptr) return std::nullopt;
-  const NodeView view(*product);
-  if (view.has_input(2) || view.attr_float("alpha", 1) != 1) return std::nullopt;
+std::optional<GradientByParts> UpdateFuser::gradient_of(ValueId id, ValueId variable,
+                                                        const Node* lookup,
+                                                        const Uses& uses) const {
+  if (const Node* const product = uses.sole_producer(id, "Gemm")) return by_product(*product);
+  const Node* const head = uses.sole_producer(id, "ProjectedWeightGrad", ondine_domain);
+  return head != nullptr ? by_head(*head, variable, lookup) : std::nullopt;
+}
+
+std::optional<GradientByParts> UpdateFuser::by_product(const Node& product) const {
+  const NodeView view(product);
+  if (gemm_update_ == nullptr || view.has_input(2) || view.attr_float("alpha", 1) != 1) {
+    return std::nullopt;
+  }
   return GradientByParts{
       gemm_update_,
-      {product->inputs[0], product->inputs[1]},
+      {product.inputs[0], product.inputs[1]},
       {{"transA", view.attr_int("transA", 0)}, {"transB", view.attr_int("transB", 0)}}};
+}
+
+std::optional<GradientByParts> UpdateFuser::by_head(const Node& head, ValueId variable,
+                                                    const Node* lookup) const {
+  const bool has_class_rows = NodeView(head).attr_int("transposed", 0) != 0;
+  if (projected_update_ == nullptr || head.inputs[2] != variable) return std::nullopt;
+  if (lookup != nullptr && !has_class_rows) return std::nullopt;
+  return GradientByParts{projected_update_,
+                         {head.inputs[0], head.inputs[1], head.inputs[3], head.inputs[4]},
+                         head.attributes};
 }
 
 void UpdateFuser::fuse(Node& node, std::size_t gradient, std::size_t like, GradientByParts by,

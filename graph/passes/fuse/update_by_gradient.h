@@ -22,15 +22,21 @@ class UpdateFuser {
  public:
   explicit UpdateFuser(const Catalogue& catalogue);
 
-  // The product op(A) op(B), if `id` is one.
-  std::optional<GradientByParts> gradient_of(ValueId id, const Uses& uses) const;
+  // The gradient of `variable` if it is a product op(A) op(B) or that of a head by its loss, to
+  // which `lookup`, a GatherGrad, may add rows.
+  std::optional<GradientByParts> gradient_of(ValueId id, ValueId variable, const Node* lookup,
+                                             const Uses& uses) const;
   // Makes `node`, an optimizer, an update by its input `gradient`, to which `lookup`, a GatherGrad,
   // adds rows if given. Input `like` has the type of the variable.
   void fuse(Node& node, std::size_t gradient, std::size_t like, GradientByParts by,
             const Node* lookup = nullptr) const;
 
  private:
-  const OpDef* gemm_update_;
+  std::optional<GradientByParts> by_product(const Node& product) const;
+  std::optional<GradientByParts> by_head(const Node& head, ValueId variable,
+                                         const Node* lookup) const;
+
+  const OpDef *gemm_update_, *projected_update_;
 };
 
 }  // namespace ondine::graph

@@ -7,7 +7,7 @@
 
 namespace ondine::graph {
 
-Sources::Sources(const GraphDef& graph, const Signature& signature) {
+Sources::Sources(const GraphDef& graph, const GraphSignature& signature) {
   if (signature.entries().empty()) return;
   for (const InitializerDef& one : graph.initializers) {
     if (signature.place(one.name) >= 0) sources_.emplace(one.name, one.name);
@@ -16,7 +16,7 @@ Sources::Sources(const GraphDef& graph, const Signature& signature) {
   for (const ValueDef& one : graph.value_infos) note(signature, one.name, one.metadata);
 }
 
-void Sources::note(const Signature& signature, const std::string& name,
+void Sources::note(const GraphSignature& signature, const std::string& name,
                    const Properties& metadata) {
   std::vector<std::string> sources = folded_from(metadata);
   std::erase_if(sources, [&](const auto& source) { return signature.place(source) < 0; });

@@ -14,7 +14,7 @@ namespace ondine::graph {
 // For files whose metadata lists the parameters of the module; for others nothing is known.
 class Sources {
  public:
-  Sources(const GraphDef& graph, const Signature& signature);
+  Sources(const GraphDef& graph, const GraphSignature& signature);
 
   // The initializer itself if the list has it; the one parameter, or else the one buffer, that it
   // was folded from. "" if there is none or more than one.
@@ -23,7 +23,7 @@ class Sources {
   bool is_folded(std::string_view parameter) const { return folded_.contains(parameter); }
 
  private:
-  void note(const Signature& signature, const std::string& name, const Properties& metadata);
+  void note(const GraphSignature& signature, const std::string& name, const Properties& metadata);
 
   std::unordered_map<std::string, std::string> sources_;
   std::set<std::string, std::less<>> folded_;

@@ -32,7 +32,7 @@ bool only_moves(const NodeDef& node) noexcept {
                           "Transpose", "Unsqueeze"});
 }
 
-void Uses::collect(const GraphDef& graph) {
+void DocumentUses::collect(const GraphDef& graph) {
   for (const NodeDef& node : graph.nodes) {
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       if (!node.inputs[i].empty()) readers_[node.inputs[i]].push_back({&node, i});
@@ -41,12 +41,12 @@ void Uses::collect(const GraphDef& graph) {
   }
 }
 
-std::span<const Use> Uses::direct(std::string_view name) const {
+std::span<const Use> DocumentUses::direct(std::string_view name) const {
   const auto found = readers_.find(name);
   return found == readers_.end() ? std::span<const Use>() : found->second;
 }
 
-std::vector<Use> Uses::of(std::string_view name) const {
+std::vector<Use> DocumentUses::of(std::string_view name) const {
   std::vector<Use> result;
   std::set<std::string_view> seen{name};
   std::vector<std::string_view> open{name};
@@ -67,7 +67,7 @@ std::vector<Use> Uses::of(std::string_view name) const {
   return result;
 }
 
-bool Uses::gives_angles(std::string_view name, bool both) const {
+bool DocumentUses::gives_angles(std::string_view name, bool both) const {
   constexpr std::size_t most_products = 16;  // few chains of products are longer
   bool sine = false;
   bool cosine = false;

@@ -28,9 +28,9 @@ struct Use {
 bool only_moves(const NodeDef& node) noexcept;
 
 // The readers of every value, those in subgraphs included.
-class Uses {
+class DocumentUses {
  public:
-  explicit Uses(const GraphDef& graph) { collect(graph); }
+  explicit DocumentUses(const GraphDef& graph) { collect(graph); }
 
   // The nodes that read a value.
   std::span<const Use> direct(std::string_view name) const;

@@ -8,7 +8,7 @@ namespace ondine::math::ONDINE_ISA {
 
 // Strip of a product: rows from i and columns from j on, and terms p to p + terms, which have one
 // scale.
-struct Strip {
+struct StoredStrip {
   std::int64_t i, j, columns, p, terms;
   std::int64_t ahead;  // bytes from an element to one that is wanted soon
 
@@ -36,7 +36,7 @@ ONDINE_INLINE Vec<float> rounded(Vec<float> product) {
 
 template <StoredAs As, int Vectors>
 ONDINE_INLINE void load_zero_points(Vec<float> (&zeros)[Vectors], const StoredMatrix& b,
-                                    const Strip& s) {
+                                    const StoredStrip& s) {
   float each[Vectors * lanes<float>];
   for (std::int64_t c = 0; c < Vectors * lanes<float>; ++c) {
     each[c] = c < s.columns ? zero_point(b, s.scale_at(b) + c * b.column_step) : 0;
@@ -51,7 +51,7 @@ ONDINE_INLINE void load_zero_points(Vec<float> (&zeros)[Vectors], const StoredMa
 
 // Adds the sums, times the scales, to C. The bias comes last, as a node behind the product adds it.
 template <StoredAs As, int Rows, int Vectors, bool Partial>
-ONDINE_INLINE void add_scaled(const StoredProductCall& call, const Strip& s,
+ONDINE_INLINE void add_scaled(const StoredProductCall& call, const StoredStrip& s,
                               Vec<float> (&acc)[Rows][Vectors]) {
   constexpr int L = lanes<float>;
   const StoredMatrix& b = *call.b;
@@ -86,7 +86,7 @@ ONDINE_INLINE void add_scaled(const StoredProductCall& call, const Strip& s,
 }
 
 template <StoredAs As, int Rows, int Vectors, bool Zeros, bool Partial>
-static void sum_columns(const StoredProductCall& call, const Strip& s) {
+static void sum_columns(const StoredProductCall& call, const StoredStrip& s) {
   static_assert(Vectors % 2 == 0 && (!Partial || Vectors == 2));
   using E = Elements<As>;
   constexpr std::int64_t line = 64;
@@ -129,7 +129,7 @@ static void sum_columns(const StoredProductCall& call, const Strip& s) {
 }
 
 template <StoredAs As, int Rows, int Vectors, bool Partial = false>
-ONDINE_INLINE void sum_rows(const StoredProductCall& call, const Strip& s) {
+ONDINE_INLINE void sum_rows(const StoredProductCall& call, const StoredStrip& s) {
   if (call.b->zero_points != nullptr) {
     sum_columns<As, Rows, Vectors, true, Partial>(call, s);
   } else {
@@ -139,8 +139,8 @@ ONDINE_INLINE void sum_rows(const StoredProductCall& call, const Strip& s) {
 
 // The next Rows rows of a whole strip, some vectors at a time.
 template <StoredAs As, int Rows, int Vectors>
-ONDINE_INLINE void sum_next_rows(const StoredProductCall& call, Strip& s) {
-  Strip part = s;
+ONDINE_INLINE void sum_next_rows(const StoredProductCall& call, StoredStrip& s) {
+  StoredStrip part = s;
   part.columns = Vectors * lanes<float>;
   for (int v = 0; v < strip_vectors; v += Vectors, part.j += part.columns) {
     sum_rows<As, Rows, Vectors>(call, part);
@@ -150,7 +150,7 @@ ONDINE_INLINE void sum_next_rows(const StoredProductCall& call, Strip& s) {
 }
 
 template <StoredAs As>
-void sum_strip(const StoredProductCall& call, Strip s) {
+void sum_strip(const StoredProductCall& call, StoredStrip s) {
   constexpr int of_four = has_many_registers ? 4 : 2, of_two = 2 * of_four;
   while (s.i + 4 <= call.m) sum_next_rows<As, 4, of_four>(call, s);
   if (s.i + 2 <= call.m) sum_next_rows<As, 2, of_two>(call, s);
@@ -159,7 +159,7 @@ void sum_strip(const StoredProductCall& call, Strip s) {
 
 // Fewer columns than a strip.
 template <StoredAs As>
-void sum_rest(const StoredProductCall& call, Strip s) {
+void sum_rest(const StoredProductCall& call, StoredStrip s) {
   constexpr std::int64_t two = 2 * lanes<float>;
   const std::int64_t end = s.j + s.columns;
   for (; s.j < end; s.j += two) {

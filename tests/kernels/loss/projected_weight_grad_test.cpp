@@ -51,6 +51,14 @@ struct Head {
     if (transposed) result.emplace_back("transposed", 1L);
     return result;
   }
+  // Attributes of an update by an optimizer.
+  graph::Attributes update(const char* optimizer, std::int64_t gradient, std::int64_t like) const {
+    graph::Attributes result = attributes();
+    result.emplace_back("optimizer", std::string(optimizer));
+    result.emplace_back("gradient", gradient);
+    result.emplace_back("like", like);
+    return result;
+  }
   Value logarithms() const {
     return run_op({"ProjectedCrossEntropy", {h, labels, w}, attributes(), 3, own})[2];
   }
@@ -129,7 +137,8 @@ TEST_CASE("where no label counts, the derivative by a head's matrix is 0") {
   check_close(run_op_tensor(head.gradient()), Tensor(DType::float64, {600, 2}), {0, 0});
 }
 
-TEST_CASE("ProjectedAdam has the bits of the derivative, a lookup's, Adam and SgdUpdate") {
+TEST_CASE(
+    "ProjectedUpdate by Adam has the bits of the derivative, a lookup's, Adam and SgdUpdate") {
   const graph::Attributes adam{{"alpha", 0.8F}, {"beta", 0.9F}, {"norm_coefficient", 0.1F}};
   const auto& [rows, classes] = GENERATE(from_range(sizes));
   const bool transposed = GENERATE(false, true);
@@ -144,16 +153,14 @@ TEST_CASE("ProjectedAdam has the bits of the derivative, a lookup's, Adam and Sg
   const Value dy = random_floats({4, head.depth()}, 5);
   const Value indices = Tensor::of<std::int64_t>({4}, {classes - 1, 0, -1, classes / 2});
   const Value decay = Tensor::scalar(0.01F);
-  std::vector<Value> inputs{rate,   count,       head.w,           v, h, head.dloss,
-                            head.h, head.labels, head.logarithms()};
-  if (lookup) inputs.insert(inputs.end(), {dy, indices});
-  if (decays) {
-    inputs.resize(11);
-    inputs.push_back(decay);
-  }
-  graph::Attributes attributes = head.attributes();
+  std::vector<Value> inputs{lookup ? dy : Value(), lookup ? indices : Value(),
+                            decays ? decay : Value()};
+  const std::vector<Value> sources{head.dloss, head.h, head.labels, head.logarithms()};
+  inputs.insert(inputs.end(), sources.begin(), sources.end());
+  inputs.insert(inputs.end(), {rate, count, head.w, v, h});
+  graph::Attributes attributes = head.update("Adam", 3, 9);
   attributes.insert(attributes.end(), adam.begin(), adam.end());
-  const auto fused = run_op({"ProjectedAdam", inputs, attributes, 3, own});
+  const auto fused = run_op({"ProjectedUpdate", inputs, attributes, 3, own});
   Value g = run_op(head.gradient())[0];
   if (lookup) {
     const Value shape = Tensor::of<std::int64_t>({2}, {classes, head.depth()});
@@ -170,18 +177,19 @@ TEST_CASE("ProjectedAdam has the bits of the derivative, a lookup's, Adam and Sg
         run_op({.op = "SgdUpdate", .inputs = {separate[0], head.w, decay}, .domain = own})[0];
   }
   check_same_bits(fused, separate);
-  check_same_bits(run_op({"ProjectedAdam", inputs, attributes, 1, own}), {separate[0]});
+  check_same_bits(run_op({"ProjectedUpdate", inputs, attributes, 1, own}), {separate[0]});
 }
 
-TEST_CASE("ProjectedSgdUpdate has the bits of the derivative and SgdUpdate") {
+TEST_CASE("ProjectedUpdate by SgdUpdate has the bits of the derivative and SgdUpdate") {
   for (const auto& [rows, classes] : sizes) {
     for (const bool transposed : {false, true}) {
       const Head head{rows, classes, transposed, "sum", true, DType::float32};
       head.describe();
       const Value rate = Tensor::scalar(0.3F);
-      const auto fused = run_op({"ProjectedSgdUpdate",
-                                 {head.w, head.dloss, head.h, head.labels, head.logarithms(), rate},
-                                 head.attributes(),
+      const auto fused = run_op({"ProjectedUpdate",
+                                 {Value(), Value(), Value(), head.dloss, head.h, head.labels,
+                                  head.logarithms(), head.w, rate},
+                                 head.update("SgdUpdate", 1, 7),
                                  1,
                                  own});
       const Value g = run_op(head.gradient())[0];
@@ -195,21 +203,21 @@ TEST_CASE("the derivatives of updates by a head's loss are those of their expans
   const Head head{{4, 2}, 5, true, "mean", true};
   const Value count = Tensor::scalar(std::int64_t{2});
   check_gradient(
-      {"ProjectedAdam",
-       {random_tensor({}, 1), count, head.w, random_tensor({5, 2}, 3),
-        random_tensor({5, 2}, 4, 0.5, 1.5), head.dloss, head.h, head.labels, head.logarithms(),
-        random_tensor({2, 2}, 7), Tensor::of<std::int64_t>({2}, {2, 0}), random_tensor({}, 8)},
-       head.attributes(),
+      {"ProjectedUpdate",
+       {random_tensor({2, 2}, 7), Tensor::of<std::int64_t>({2}, {2, 0}), random_tensor({}, 8),
+        head.dloss, head.h, head.labels, head.logarithms(), random_tensor({}, 1), count, head.w,
+        random_tensor({5, 2}, 3), random_tensor({5, 2}, 4, 0.5, 1.5)},
+       head.update("Adam", 3, 9),
        3,
        own},
       {.variants = false, .floats = false});
-  check_gradient(
-      {"ProjectedSgdUpdate",
-       {head.w, head.dloss, head.h, head.labels, head.logarithms(), random_tensor({}, 1)},
-       head.attributes(),
-       1,
-       own},
-      {.variants = false});
+  check_gradient({"ProjectedUpdate",
+                  {Value(), Value(), Value(), head.dloss, head.h, head.labels, head.logarithms(),
+                   head.w, random_tensor({}, 1)},
+                  head.update("SgdUpdate", 1, 7),
+                  1,
+                  own},
+                 {.variants = false});
 }
 
 TEST_CASE("the derivative by a head's matrix refuses what does not fit") {

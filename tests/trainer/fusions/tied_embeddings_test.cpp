@@ -98,7 +98,7 @@ TEST_CASE("the decay of a large table takes no second table, with the same bits"
     LoadOptions options;
     if (*names != '\0') options.no_fusion = fusions_from_name(names);
     LoadOptions apart = options;
-    apart.no_fusion.push_back(Fusion::fuse_gemm_adam);
+    apart.no_fusion.push_back(Fusion::fuse_gemm_update);
     Model model = Model::load(file, options);
     Model separate = Model::load(file, apart);
     CHECK(model.plan(feeds(), 0, loss).arena_bytes < large * 3 / 4);

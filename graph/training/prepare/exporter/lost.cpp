@@ -135,8 +135,8 @@ class LostParametersSearch {
   const GraphDef* graph_;
   const std::set<std::string_view>* restored_;
   Producers producers_;
-  Uses uses_;
-  Signature signature_;
+  DocumentUses uses_;
+  GraphSignature signature_;
   Modules modules_;
   std::unordered_map<std::string_view, const InitializerDef*> weights_;
   std::set<std::pair<const NodeDef*, std::size_t>> merged_;  // of which other notes speak
@@ -196,7 +196,7 @@ std::vector<std::string> lost_parameters(const ModelDef& model,
         listed(found.computed));
   }
   if (is_optimized(model.graph)) {
-    if (Signature(model.graph).has_parameters()) {
+    if (GraphSignature(model.graph).has_parameters()) {
       std::vector<std::string> missing = missing_parameters(model.graph);
       std::erase_if(missing, [&](const auto& name) { return excluded.contains(name); });
       for (std::string& name : missing) name = quoted(name);

@@ -102,7 +102,7 @@ class MergedParametersSearch {
   std::vector<std::string> missing() const {
     std::vector<std::string> names;
     for (const std::size_t place : missing_) {
-      const Signature::Entry& entry = signature_.entries()[place];
+      const GraphSignature::Entry& entry = signature_.entries()[place];
       if (entry.is_parameter) names.push_back(entry.name);
     }
     return names;
@@ -110,7 +110,7 @@ class MergedParametersSearch {
 
  private:
   void find_missing() {
-    const std::vector<Signature::Entry>& entries = signature_.entries();
+    const std::vector<GraphSignature::Entry>& entries = signature_.entries();
     for (std::size_t i = 0; i < entries.size(); ++i) {
       const std::string& name = entries[i].name;
       const bool trains_or_follows = entries[i].is_parameter || graph::is_statistic(name);
@@ -295,7 +295,7 @@ class MergedParametersSearch {
 
   // Finds shared running statistics in models of any exporter.
   void find_statistics() {
-    std::optional<Uses> readers;
+    std::optional<DocumentUses> readers;
     std::set<std::pair<std::size_t, std::size_t>> known;
     for (const MergedUse& use : found_) known.emplace(use.node, use.input);
     for (std::size_t i = 0; i < graph_->nodes.size(); ++i) {
@@ -317,7 +317,7 @@ class MergedParametersSearch {
   }
 
   const GraphDef* graph_;
-  Signature signature_;
+  GraphSignature signature_;
   Sources sources_;
   Producers producers_;
   std::set<std::string_view> inputs_;
@@ -339,7 +339,7 @@ std::vector<MergedUse> merged_uses(const GraphDef& graph) {
 }
 
 std::vector<std::string> missing_parameters(const GraphDef& graph) {
-  if (!Signature(graph).has_parameters()) return {};
+  if (!GraphSignature(graph).has_parameters()) return {};
   MergedParametersSearch search(graph);
   std::vector<std::string> names = search.missing();
   std::set<std::string> merged;

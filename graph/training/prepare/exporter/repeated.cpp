@@ -138,7 +138,7 @@ class Storing {
  private:
   // Names and the parameters that they were folded from.
   std::vector<std::pair<std::string, std::string>> candidates() const {
-    const Signature signature(model_->graph);
+    const GraphSignature signature(model_->graph);
     const Sources sources(model_->graph, signature);
     const std::set<std::string> repeating = repeating_values();
     std::set<std::string_view> inputs;
@@ -228,7 +228,7 @@ class Storing {
 }  // namespace
 
 RepeatedParameters store_repeated_once(ModelDef& model) {
-  if (!Signature(model.graph).has_parameters()) return {};
+  if (!GraphSignature(model.graph).has_parameters()) return {};
   return Storing(model).run();
 }
 

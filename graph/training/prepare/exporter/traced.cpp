@@ -196,7 +196,7 @@ class TracedSeparator {
   GraphDef* graph_;
   bool is_torch_;
   Separation separation_;
-  Uses uses_;
+  DocumentUses uses_;
   Names names_;
   std::unordered_map<std::string, std::size_t> index_;  // of initializers
   std::unordered_set<std::string> given_;               // inputs and outputs of the graph

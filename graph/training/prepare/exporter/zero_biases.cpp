@@ -47,7 +47,7 @@ RestoredBiases restore_zero_biases(ModelDef& model) {
   if (missing.empty()) return {};
   const std::set<std::string> candidates(missing.begin(), missing.end());
   const Names names(model);
-  const Sources sources(graph, Signature(graph));
+  const Sources sources(graph, GraphSignature(graph));
   std::unordered_map<std::string_view, const Tensor*> weights;
   for (const InitializerDef& one : graph.initializers) weights.emplace(one.name, &one.value);
   std::vector<InitializerDef> added;

@@ -184,7 +184,7 @@ class Packer {
   ValueTypes types_;
   Names* names_;
   InitializerIndex initializers_;
-  Uses uses_;
+  DocumentUses uses_;
   IntegerSources sources_;
   Segments segments_;
   std::vector<NodeDef> nodes_;

@@ -228,7 +228,7 @@ bool is_mask_of_infinities(const Tensor& tensor) {
   });
 }
 
-std::string assumption(std::string_view name, bool known, const Uses& uses) {
+std::string assumption(std::string_view name, bool known, const DocumentUses& uses) {
   if (uses.gives_angles(name)) return "frequencies of Sin and Cos: assumed to be learned";
   const std::vector<Use> readers = uses.of(name);
   if (known || !is_generated_name(name) || readers.empty() ||
@@ -238,7 +238,7 @@ std::string assumption(std::string_view name, bool known, const Uses& uses) {
   return "the exporter made up its name: assumed to be a parameter";
 }
 
-std::string constant_reason(std::string_view name, const Tensor& tensor, const Uses& uses,
+std::string constant_reason(std::string_view name, const Tensor& tensor, const DocumentUses& uses,
                             LayerUse use) {
   const Numbers values(tensor);
   if (values.size() < 2) return {};
@@ -265,7 +265,7 @@ std::string constant_reason(std::string_view name, const Tensor& tensor, const U
   return {};
 }
 
-bool is_frequencies(std::string_view name, const Tensor& tensor, const Uses& uses) {
+bool is_frequencies(std::string_view name, const Tensor& tensor, const DocumentUses& uses) {
   return grows_geometrically(tensor, Numbers(tensor)) && uses.gives_angles(name, false);
 }
 

@@ -28,7 +28,7 @@ class Operands {
   // Whether every reader computes with one element as code does with a number: the other case of a
   // Where, a bound, a factor, a term. False for the bias of a layer, and where a reader is unknown.
   bool is_number(std::string_view name) const;
-  const Uses& uses() const noexcept { return uses_; }
+  const DocumentUses& uses() const noexcept { return uses_; }
 
  private:
   // Result of a layer with a weight, by the axis of its features.
@@ -41,7 +41,7 @@ class Operands {
   bool is_operand(const Use& use) const;
   bool is_term(const Use& use, const Tensor& tensor) const;
 
-  Uses uses_;
+  DocumentUses uses_;
   std::unordered_set<std::string_view> constants_;  // values that depend on no input
   std::unordered_map<std::string_view, Product> products_;
 };

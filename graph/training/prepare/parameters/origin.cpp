@@ -48,7 +48,7 @@ bool folded_from_statistics(std::string_view text) {
   });
 }
 
-bool folded_from_parameters(const Signature& signature, std::string_view text) {
+bool folded_from_parameters(const GraphSignature& signature, std::string_view text) {
   const std::vector<std::string_view> names = listed_names(text);
   return std::any_of(names.begin(), names.end(), [&](std::string_view name) {
     return signature.is_parameter(name) || is_parameter_name(name, {});
@@ -56,12 +56,12 @@ bool folded_from_parameters(const Signature& signature, std::string_view text) {
 }
 
 // As the exporter's optimizer folds Exp of a logit scale.
-bool folded_from_parameter(const Signature& signature, std::string_view text) {
+bool folded_from_parameter(const GraphSignature& signature, std::string_view text) {
   return listed_names(text).size() == 1 && folded_from_parameters(signature, text);
 }
 
 // Where the list of parameters is known. Names with a dot that it does not have say nothing.
-bool folded_from_others(const Signature& signature, std::string_view text) {
+bool folded_from_others(const GraphSignature& signature, std::string_view text) {
   const std::vector<std::string_view> names = listed_names(text);
   return !names.empty() && signature.has_parameters() &&
          std::none_of(names.begin(), names.end(), [&](std::string_view name) {
@@ -74,7 +74,7 @@ bool folded_from_others(const Signature& signature, std::string_view text) {
 
 Origins origins_of(const GraphDef& graph) {
   Origins origins;
-  const Signature signature(graph);
+  const GraphSignature signature(graph);
   const auto read = [&](const std::string& name, const Properties& properties) {
     const std::string_view kind = property(properties, kind_key);
     const std::string_view trained = property(properties, "requires_grad");

@@ -243,7 +243,7 @@ class Chooser {
     if (traced_ && is_traced_constant(one)) {
       return certain("in a Constant node, where PyTorch's exporter puts no parameters");
     }
-    const Uses& uses = operands_.uses();
+    const DocumentUses& uses = operands_.uses();
     if (is_neutral_constant(one)) {
       return {"ones or zeros in a Constant node, as of a normalization without parameters", true};
     }

@@ -19,7 +19,7 @@ std::string_view target(std::string_view line, std::string_view kind) {
 
 }  // namespace
 
-Signature::Signature(const GraphDef& graph) {
+GraphSignature::GraphSignature(const GraphDef& graph) {
   const auto add = [&](std::string_view name, bool is_parameter) {
     if (name.empty() || places_.contains(name)) return;
     places_.emplace(name, static_cast<std::ptrdiff_t>(entries_.size()));
@@ -38,12 +38,12 @@ Signature::Signature(const GraphDef& graph) {
   }
 }
 
-std::ptrdiff_t Signature::place(std::string_view name) const {
+std::ptrdiff_t GraphSignature::place(std::string_view name) const {
   const auto found = places_.find(name);
   return found == places_.end() ? -1 : found->second;
 }
 
-bool Signature::is_parameter(std::string_view name) const {
+bool GraphSignature::is_parameter(std::string_view name) const {
   const std::ptrdiff_t at = place(name);
   return at >= 0 && entries_[static_cast<std::size_t>(at)].is_parameter;
 }

@@ -13,9 +13,9 @@ namespace ondine::graph {
 // Read from the metadata of the graph, from lines such as "b_norm_scale: BUFFER
 // target='norm.scale'". The list has all parameters of the module, also those that the file does
 // not have. Empty for other files.
-class Signature {
+class GraphSignature {
  public:
-  explicit Signature(const GraphDef& graph);
+  explicit GraphSignature(const GraphDef& graph);
 
   bool has_parameters() const noexcept { return has_parameters_; }
   bool is_parameter(std::string_view name) const;

@@ -26,7 +26,7 @@ std::string reason(const Tensor& value, const std::string& op = "Add",
   added.name = name;
   added.value = value;
   model.graph.nodes.push_back(named_node(op, {"logits", name}, {"extra"}));
-  return constant_reason(name, value, Uses(model.graph));
+  return constant_reason(name, value, DocumentUses(model.graph));
 }
 
 std::string reason(const Floats& values, const std::string& op = "Add") {
