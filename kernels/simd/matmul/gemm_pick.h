@@ -29,7 +29,7 @@ template <class T, int Vectors, Edge E>
 inline constexpr bool has_unit_rows = std::is_same_v<T, float> || max_separate_rows < max_rows ||
                                       (Vectors == panel_vectors && E == Edge::whole);
 template <int Vectors>
-inline constexpr bool has_whole_edge = !stores_masked || Vectors > 1;
+inline constexpr bool has_whole_edge = !has_mask_registers || Vectors > 1;
 
 template <class T, int Vectors, Edge E>
 ONDINE_INLINE Micro<T> pick_edge(int rows, bool unit_row) {
