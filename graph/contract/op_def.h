@@ -107,9 +107,9 @@ struct OpDef {
   // outputs. Absent: the node recomputes output 0 even without its other outputs.
   bool (*make_repeatable)(Node& copy) = nullptr;
   RoundedStorage rounded = {};
-  // Where not null, the operator that output 1, if a node has it, repeats, bit by bit: of input 1,
-  // with the attributes of the node. The planner asks for it in place of a node of that operator
-  // (trainer/plan/rewrite/join_repeats.h).
+  // Where not null, the operator that output 1, if a node has it, repeats, bit by bit: of the
+  // inputs from 1 on, with the attributes of the node. The planner asks for it in place of a node
+  // of that operator (trainer/plan/rewrite/join_repeats.h).
   const OpDef* repeats = nullptr;
 };
 
