@@ -64,6 +64,7 @@ bool wrote_job(const CommandOptions& options) {
 }  // namespace
 
 Parser::Parser() : app_(std::make_unique<CLI::App>("Train ONNX models where they run.", "ondine")) {
+  app_->allow_windows_style_options(false);  // /name is a path on every system
   app_->require_subcommand(1);
   app_->set_version_flag("--version", std::string("ondine ") + version(),
                          "Print the version and exit");
