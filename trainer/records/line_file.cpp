@@ -36,6 +36,7 @@ LineFile::LineFile(std::filesystem::path file, std::string prefix,
 void LineFile::keep_until(std::uint64_t step) {
   std::ifstream in(file_, std::ios::binary);
   const std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  in.close();  // Windows does not replace a file that is open
   std::string kept;
   std::size_t begin = 0;
   for (std::size_t end = text.find('\n'); end != std::string::npos; end = text.find('\n', begin)) {
