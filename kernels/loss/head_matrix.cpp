@@ -11,8 +11,9 @@ using namespace graph;  // NOLINT
 
 namespace {
 
-// Elements that are widened at once, about, and the classes whose multiples a block has.
-constexpr std::int64_t most_widened = std::int64_t{1} << 18;
+// Elements that are widened at once, about: an eighth of the matrix within these bounds; and the
+// classes whose multiples a block has.
+constexpr std::int64_t least_widened = std::int64_t{1} << 18, most_widened = std::int64_t{1} << 20;
 constexpr std::int64_t class_step = 16;
 
 }  // namespace
@@ -50,7 +51,9 @@ HeadMatrix<C>::HeadMatrix(BindContext& context, Scratch& scratch, std::size_t in
     whole_.emplace(context, scratch, index, rounded);
     return;
   }
-  const std::int64_t fit = most_widened / std::max<std::int64_t>(1, depth_);
+  const std::int64_t widened =
+      std::clamp(checked_mul(classes_, depth_) / 8, least_widened, most_widened);
+  const std::int64_t fit = widened / std::max<std::int64_t>(1, depth_);
   size_ = std::clamp<std::int64_t>(fit / class_step * class_step, class_step,
                                    std::max(class_step, classes_));
   blocks_ = std::max<std::int64_t>(1, math::divide_up(classes_, size_));

@@ -43,7 +43,9 @@ void infer(InferContext& context) {
 constexpr std::int64_t row_step = 16;
 static_assert(row_step >= math::least_rounded);
 constexpr std::int64_t most_rows = 128;
-constexpr std::int64_t most_bytes = std::int64_t{32} << 20;  // of scores
+// Bytes of scores: each part of the rows widens a matrix of few bits anew, twice.
+constexpr std::int64_t most_bytes = std::int64_t{32} << 20;
+constexpr std::int64_t most_bytes_by_few_bits = std::int64_t{80} << 20;
 
 // Primitives that compute one number of rows.
 template <class C>
@@ -143,7 +145,8 @@ class ProjectedLoss {
   void make_steps(int threads) {
     const std::int64_t row_bytes =
         std::max<std::int64_t>(1, shape_.classes) * static_cast<std::int64_t>(sizeof(C));
-    const std::int64_t fit = std::clamp(most_bytes / row_bytes, row_step, most_rows);
+    const std::int64_t bytes = w_->blocks() > 1 ? most_bytes_by_few_bits : most_bytes;
+    const std::int64_t fit = std::clamp(bytes / row_bytes, row_step, most_rows);
     const std::int64_t wanted = std::min(fit, std::max<std::int64_t>(1, shape_.labels()));
     const auto primitive = [&](const math::GemmShape& shape) {
       math::GemmPrimitive<C> result(shape, 1, threads, *kernels_);
