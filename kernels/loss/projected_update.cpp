@@ -85,8 +85,6 @@ extern const OpDef projected_update{.name = "ProjectedUpdate",
                                     .bind = bind,
                                     .grad = grad_of_expansion,
                                     .expand = expand,
-                                    .traits = {.inplace = any_input << (source_in + sources),
-                                               .cannot_fail = true,
-                                               .inplace_every_output = true}};
+                                    .traits = update_traits(sources)};
 
 }  // namespace ondine::kernels::ops

@@ -201,9 +201,7 @@ extern const OpDef gemm_update{.name = "GemmUpdate",
                                .bind = bind,
                                .grad = grad_of_expansion,
                                .expand = expand,
-                               .traits = {.inplace = any_input << (source_in + sources),
-                                          .cannot_fail = true,
-                                          .inplace_every_output = true},
+                               .traits = update_traits(sources),
                                .rounded = rounds_factors<a_in>};
 
 }  // namespace ondine::kernels::ops

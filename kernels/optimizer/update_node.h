@@ -31,6 +31,12 @@ struct UpdateNode {
   std::size_t variable;  // an input of the node that has its type
 };
 
+// Every result may overwrite the input of the optimizer that it replaces.
+constexpr OpTraits update_traits(std::size_t sources) {
+  return {.inplace = any_input << (source_in + sources),
+          .cannot_fail = true,
+          .inplace_every_output = true};
+}
 void infer_update(InferContext& context, std::size_t sources);
 // The results of the optimizer with a gradient, to which the rows are still to be added. It has the
 // attributes of the node but those of the gradient.

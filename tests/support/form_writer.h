@@ -7,6 +7,7 @@
 
 #include <ondine/build.h>
 #include <ondine/model.h>
+#include <ondine/prepare.h>
 
 #include "tests/support/fusions_run.h"
 #include "tests/support/op_harness.h"
@@ -79,6 +80,21 @@ class FormWriter {
       ++found;
     }
     return found;
+  }
+
+  // Parameters after three steps with labels of this shape and the mean squared error. Only weights
+  // that `names` match train, all if there are none. `text` becomes the optimized graph.
+  std::vector<float> trained(std::vector<std::string> names, const Shape& label,
+                             const LoadOptions& options, std::string& text) const {
+    PrepareOptions prepare_options;
+    prepare_options.loss = Loss::mse;
+    prepare_options.train = std::move(names);
+    Model model = prepare(b_.bytes(), prepare_options, options);
+    NamedValues batch = feeds_;
+    batch.emplace_back("label", random_floats(label, 6));
+    for (int step = 0; step < 3; ++step) model.train_step(batch);
+    text = model.inspect("optimized");
+    return model.parameters();
   }
 
  private:

@@ -121,15 +121,14 @@ Kernel bind_as(BindContext& context) {
   if (wants_statistics(context) || context.has_output(copy_out)) {
     fail(ErrorCode::internal, "only depthwise convolutions find the statistics of y or copy x");
   }
-  if (math::takes_normalized_pointwise(shape)) {
-    const math::NormalizedPointwiseDesc desc{shape.batch, shape.in_channels, shape.out_channels,
-                                             math::volume(shape.in), normalization_desc(context)};
-    const math::NormalizedPointwiseConv<C> primitive(desc, context.threads());
+  const math::BatchNormDesc norm = normalization_desc(context);
+  if (const auto desc = math::normalized_pointwise(shape, norm)) {
+    const math::NormalizedPointwiseConv<C> primitive(*desc, context.threads());
     context.set_implementation("normalized_pointwise", primitive.isa());
     return bind_primitive<C>(context, primitive);
   }
-  const math::NormalizedImages<C> primitive({shape, normalization_desc(context)},
-                                            math::ConvDirection::forward, context.threads());
+  const math::NormalizedImages<C> primitive({shape, norm}, math::ConvDirection::forward,
+                                            context.threads());
   context.set_implementation(primitive.name(), primitive.isa());
   return bind_primitive<C>(context, primitive);
 }

@@ -64,15 +64,13 @@ template <class C>
 Kernel bind_as(BindContext& context) {
   const math::ConvShape shape =
       conv_shape(context, context.shape(0), *context.output_shape(0), context.shape(dy_in));
-  if (math::takes_normalized_pointwise(shape)) {
-    const math::NormalizedPointwiseDesc desc{shape.batch, shape.in_channels, shape.out_channels,
-                                             math::volume(shape.in), normalization_desc(context)};
-    const math::NormalizedPointwiseWeights<C> primitive(desc, context.threads());
+  const math::BatchNormDesc norm = normalization_desc(context);
+  if (const auto desc = math::normalized_pointwise(shape, norm)) {
+    const math::NormalizedPointwiseWeights<C> primitive(*desc, context.threads());
     context.set_implementation("normalized_pointwise", primitive.isa());
     return bind_primitive<C>(context, primitive);
   }
-  const math::NormalizedImages<C> primitive({shape, normalization_desc(context)},
-                                            math::ConvDirection::backward_weights,
+  const math::NormalizedImages<C> primitive({shape, norm}, math::ConvDirection::backward_weights,
                                             context.threads());
   context.set_implementation(primitive.name(), primitive.isa());
   return bind_primitive<C>(context, primitive);

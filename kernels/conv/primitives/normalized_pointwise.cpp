@@ -21,8 +21,12 @@ constexpr Index least_plane = 196;  // positions
 
 }  // namespace
 
-bool takes_normalized_pointwise(const ConvShape& shape) {
-  return is_pointwise(shape) && shape.groups == 1 && volume(shape.in) >= least_plane;
+std::optional<NormalizedPointwiseDesc> normalized_pointwise(const ConvShape& shape,
+                                                            const BatchNormDesc& norm) {
+  const Index positions = volume(shape.in);
+  if (!is_pointwise(shape) || shape.groups != 1 || positions < least_plane) return std::nullopt;
+  return NormalizedPointwiseDesc{shape.batch, shape.in_channels, shape.out_channels, positions,
+                                 norm};
 }
 
 template <class T>

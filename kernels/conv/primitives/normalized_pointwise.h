@@ -5,6 +5,7 @@
 // planes are not stored.
 #pragma once
 
+#include <optional>
 #include <string_view>
 
 #include "core/parallel.h"
@@ -27,9 +28,10 @@ struct NormalizedPointwiseDesc {
   BatchNormDesc norm;          // epsilon and the activation of z
 };
 
-// Whether the convolution is such a one, of planes that are large enough for products of their own.
-// Smaller planes of several images are joined, which needs z.
-bool takes_normalized_pointwise(const ConvShape& shape);
+// The descriptor of a convolution that is such a one, of planes that are large enough for products
+// of their own. Smaller planes of several images are joined, which needs z.
+std::optional<NormalizedPointwiseDesc> normalized_pointwise(const ConvShape& shape,
+                                                            const BatchNormDesc& norm);
 
 // Const and safe to run from several threads, each with a workspace of its own.
 template <class T>

@@ -2,10 +2,8 @@
 #include <catch2/catch.hpp>
 
 #include <ondine/model.h>
-#include <ondine/prepare.h>
 
 #include "tests/support/form_writer.h"
-#include "tests/support/temporary_folder.h"
 #include "tests/support/text.h"
 
 namespace ondine::test {
@@ -50,19 +48,7 @@ FormWriter gated(const Form& form) {
 std::size_t found(const Form& form) { return gated(form).count("GatedActivation-"); }
 
 std::vector<float> trained(const Form& form, const LoadOptions& options, std::string& text) {
-  const TemporaryFolder folder;
-  const auto file = folder / "network.onnx";
-  FormWriter w = gated(form);
-  w.builder().save(file);
-  PrepareOptions prepare_options;
-  prepare_options.loss = Loss::mse;
-  prepare(file, file, prepare_options);
-  Model model = Model::load(file, options);
-  NamedValues batch = w.feeds();
-  batch.emplace_back("label", random_floats({2, 3, width}, 6));
-  for (int step = 0; step < 3; ++step) model.train_step(batch);
-  text = model.inspect("optimized");
-  return model.parameters();
+  return gated(form).trained({}, {2, 3, width}, options, text);
 }
 
 }  // namespace

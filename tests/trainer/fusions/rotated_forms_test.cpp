@@ -4,10 +4,8 @@
 #include <limits>
 
 #include <ondine/model.h>
-#include <ondine/prepare.h>
 
 #include "tests/support/form_writer.h"
-#include "tests/support/temporary_folder.h"
 #include "tests/support/text.h"
 
 namespace ondine::test {
@@ -121,20 +119,7 @@ class Composer {
 std::size_t found(const Form& form) { return Composer(form).write().count("RotatePairs-"); }
 
 std::vector<float> trained(const Form& form, const LoadOptions& options, std::string& text) {
-  const TemporaryFolder folder;
-  const auto file = folder / "network.onnx";
-  FormWriter w = Composer(form).write();
-  w.builder().save(file);
-  PrepareOptions prepare_options;
-  prepare_options.loss = Loss::mse;
-  prepare_options.train = {"w"};
-  prepare(file, file, prepare_options);
-  Model model = Model::load(file, options);
-  NamedValues batch = w.feeds();
-  batch.emplace_back("label", random_floats({2, 6, width}, 6));
-  for (int step = 0; step < 3; ++step) model.train_step(batch);
-  text = model.inspect("optimized");
-  return model.parameters();
+  return Composer(form).write().trained({"w"}, {2, 6, width}, options, text);
 }
 
 }  // namespace
