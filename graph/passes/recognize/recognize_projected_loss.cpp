@@ -13,7 +13,7 @@ namespace {
 // With fewer classes the scores are small beside what the product reads.
 constexpr std::int64_t least_classes = 1024;
 
-// As for fuse_gemm_adam.
+// As for fuse_gemm_update.
 constexpr std::int64_t least_elements = std::int64_t{1} << 20;
 
 // A float matrix, looking through a Transpose.

@@ -1,5 +1,5 @@
 // A depthwise convolution of planes that are normalized by the statistics of the batch, in float
-// and double: the primitive of NormalizedDepthwiseConv. Of some channels at a time, the planes of
+// and double: a primitive of NormalizedConv. Of some channels at a time, the planes of
 // all images are read once from memory for their statistics and once from a cache; the normalized
 // planes of an image lie in scratch memory until they are convolved.
 #pragma once
