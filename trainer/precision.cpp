@@ -5,7 +5,7 @@
 namespace ondine {
 
 bool has_precision(Precision precision) noexcept {
-  return precision == Precision::float32 || &math::simd_tables(precision) != &math::simd_tables();
+  return precision != Precision::bfloat16 || &math::simd_tables(precision) != &math::simd_tables();
 }
 
 }  // namespace ondine

@@ -82,7 +82,7 @@ class Runner {
 int main(int count, char** arguments) {
   if (count < 5) {
     std::cerr
-        << "usage: bench_run MODEL.onnx X.npy LABEL.npy THREADS [immediate] [bf16] [BUDGET]\n";
+        << "usage: bench_run MODEL.onnx X.npy LABEL.npy THREADS [immediate] [bf16|int8] [BUDGET]\n";
     return 2;
   }
   try {
@@ -94,6 +94,8 @@ int main(int count, char** arguments) {
         options.updates = ondine::UpdatePolicy::immediate;
       } else if (word == "bf16") {
         options.precision = ondine::Precision::bfloat16;
+      } else if (word == "int8") {
+        options.precision = ondine::Precision::int8;
       } else {
         options.memory_budget = std::stoull(word);
       }

@@ -89,27 +89,34 @@ Frozen start_from(ValueId id, const Uses& uses) {
   return frozen;
 }
 
-// A large float32 matrix that is constant, in bfloat16; no_value where it stays as it is.
-ValueId rounded_form(ValueId id, Graph& graph, const PassContext& context, StoredForms& forms) {
-  if (!context.round_weights) return no_value;
+// Reads a large floating point matrix that is constant in the form that the context gives. Returns
+// whether it does. `swapped`: the product multiplies by the transposed matrix.
+bool round_frozen(Frozen& frozen, bool swapped, Graph& graph, const PassContext& context,
+                  StoredForms& forms) {
+  if (!context.round_weights) return false;
+  const ValueId id = frozen.elements;
   const Tensor elements = graph[id].constant;
-  if (!is_large_matrix(elements) || elements.dtype() != DType::float32) return no_value;
-  const auto [known, is_new] = forms.rounded.emplace(id, no_value);
+  const DType dtype = elements.defined() ? elements.dtype() : DType::undefined;
+  const bool floats =
+      dtype == DType::float32 || dtype == DType::float16 || dtype == DType::bfloat16;
+  if (!floats || !is_large_matrix(elements)) return false;
+  const auto [known, is_new] = forms.rounded.emplace(id, StoredForms::Rounded{});
+  StoredForms::Rounded& form = known->second;
   if (is_new) {
-    Tensor rounded = context.round_weights(elements);
-    if (rounded.defined()) {
-      known->second = add_constant(graph, graph[id].name + "_rounded", std::move(rounded));
+    form.axis = frozen.transposed != swapped ? 0 : 1;
+    RoundedMatrix held = context.round_weights(elements, form.axis);
+    if (held.elements.defined()) {
+      form.elements = add_constant(graph, graph[id].name + "_rounded", std::move(held.elements));
+    }
+    if (held.scale.defined()) {
+      form.scale = add_constant(graph, graph[id].name + "_scale", std::move(held.scale));
     }
   }
-  return known->second;
-}
-
-// A float32 constant in bfloat16.
-std::optional<Frozen> round_frozen(ValueId id, Graph& graph, const Uses& uses,
-                                   const PassContext& context, StoredForms& forms) {
-  Frozen frozen = start_from(id, uses);
-  frozen.elements = rounded_form(frozen.elements, graph, context, forms);
-  return frozen.elements == no_value ? std::nullopt : std::optional(frozen);
+  if (form.elements == no_value) return false;
+  frozen.elements = form.elements;
+  frozen.scale = form.scale;
+  if (form.scale != no_value) frozen.attributes = {{"axis", form.axis}};
+  return true;
 }
 
 // Replaces the zero point of packed 4-bit elements, one for all, by 16 numbers with the same
@@ -163,6 +170,16 @@ std::optional<Frozen> read_frozen(ValueId given, const Graph& graph, const Uses&
   return frozen;
 }
 
+// The matrix of a product. `swapped`: of its transposed. nullopt: it stays as it is.
+std::optional<Frozen> read_factor(ValueId id, bool swapped, Graph& graph, const Uses& uses,
+                                  const PassContext& context, StoredForms& forms) {
+  auto frozen = read_frozen(id, graph, uses);
+  if (frozen && frozen->scale != no_value) return frozen;
+  if (graph[id].type.dtype != DType::float32) return frozen;
+  Frozen rounded = frozen ? *frozen : start_from(id, uses);
+  return round_frozen(rounded, swapped, graph, context, forms) ? std::optional(rounded) : frozen;
+}
+
 // Whether value `id` is one number for each of `count` columns.
 bool is_row(const Type& type, std::int64_t count) {
   const auto shape = type.shape();
@@ -206,12 +223,10 @@ bool fuse_product(Node& node, Graph& graph, const Uses& uses, const PassContext&
   if (gemm ? !is_plain_gemm(view) : view.attr_int("transA", 0) != 0) return false;
   const Type& a = graph[node.inputs[0]].type;
   if (!a.ranked() || a.rank() < 2) return false;
-  auto b = read_frozen(node.inputs[1], graph, uses);
-  if (!b && a.dtype == DType::float32) {
-    b = round_frozen(node.inputs[1], graph, uses, context, forms);
-  }
+  const bool swapped = view.attr_int("transB", 0) != 0;
+  const auto b = read_factor(node.inputs[1], swapped, graph, uses, context, forms);
   if (!b) return false;
-  const bool transposed = b->transposed != (view.attr_int("transB", 0) != 0);
+  const bool transposed = b->transposed != swapped;
   ValueId bias = no_value;
   if (view.has_input(2)) {
     bias = node.inputs[2];
@@ -235,10 +250,10 @@ bool fuse_head(Node& node, Graph& graph, const Uses& uses, const PassContext& co
   if (graph[node.inputs[0]].type.dtype != DType::float32 || node.inputs.size() != matrix + 1) {
     return false;
   }
-  auto w = read_frozen(node.inputs[matrix], graph, uses);
-  if (!w) w = round_frozen(node.inputs[matrix], graph, uses, context, forms);
+  const bool swapped = NodeView(node).attr_int("transposed", 0) != 0;
+  const auto w = read_factor(node.inputs[matrix], swapped, graph, uses, context, forms);
   if (!w) return false;
-  const bool class_rows = w->transposed != (NodeView(node).attr_int("transposed", 0) != 0);
+  const bool class_rows = w->transposed != swapped;
   node.inputs = {node.inputs[0], node.inputs[1], w->elements};
   if (w->scale != no_value) node.inputs.insert(node.inputs.end(), {w->scale, w->zero_point});
   std::erase_if(node.attributes, [](const auto& one) { return one.name == "transposed"; });
@@ -282,11 +297,14 @@ bool fuse_rounded_lookup(Node& node, const PassContext& context, const StoredFor
   const OpDef* const lookup = context.catalogue->find(ondine_domain, "DequantizeGather");
   if (lookup == nullptr) return false;
   const auto rounded = forms.rounded.find(node.inputs[0]);
-  if (rounded == forms.rounded.end() || rounded->second == no_value) return false;
+  if (rounded == forms.rounded.end()) return false;
+  const auto [elements, scale, axis] = rounded->second;
+  if (elements == no_value) return false;
   node.op = lookup;
   node.version = 1;
-  node.inputs = {node.inputs[1], rounded->second, no_value, no_value};
+  node.inputs = {node.inputs[1], elements, scale, no_value};
   node.attributes = {};
+  if (scale != no_value) node.attributes.emplace_back("axis", axis);
   return true;
 }
 

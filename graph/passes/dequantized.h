@@ -9,9 +9,14 @@ namespace ondine::graph {
 
 // Other forms of a graph's constants, each made once.
 struct StoredForms {
-  std::map<ValueId, ValueId> packed;   // the bytes of those that are held packed
-                                       // (core/packed_elements.h), a uint8 constant
-  std::map<ValueId, ValueId> rounded;  // bfloat16, by PassContext::round_weights
+  std::map<ValueId, ValueId> packed;  // the bytes of those that are held packed
+                                      // (core/packed_elements.h), a uint8 constant
+  struct Rounded {
+    ValueId elements = no_value;
+    ValueId scale = no_value;
+    std::int64_t axis = 0;  // of the scale
+  };
+  std::map<ValueId, Rounded> rounded;  // by PassContext::round_weights
 };
 
 // MatMul, MatMulT, Gemm and Gather of a large constant that is made float32 of, by
@@ -19,7 +24,7 @@ struct StoredForms {
 // multiply (nf4), become DequantizeMatMul and DequantizeGather, which read the constant as it is
 // held: folding would keep it in float32. Returns whether the node was rewritten. `forms`: of this
 // graph, filled here. The same numbers; products of few rows sum them in another order.
-// Products of a large float32 constant that PassContext::round_weights rounds become
+// Products of a large floating point constant that PassContext::round_weights rounds become
 // DequantizeMatMul of what it gives, and ProjectedCrossEntropy reads that.
 bool fuse_dequantized(Node& node, Graph& graph, const Uses& uses, const PassContext& context,
                       StoredForms& forms);

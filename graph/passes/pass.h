@@ -22,6 +22,12 @@ struct FoldedConvolution {
 };
 using FoldedConvolutions = std::vector<FoldedConvolution>;
 
+// A frozen matrix as products of a lower precision hold it.
+struct RoundedMatrix {
+  Tensor elements;  // bfloat16, or int8; undefined where the matrix stays as it is
+  Tensor scale;     // of int8: float32, one for each index of the axis
+};
+
 struct PassContext {
   // Computes the outputs of a node whose inputs are all constant. Absent: no folding.
   std::function<std::vector<Tensor>(const Node&, const Graph&)> evaluate;
@@ -35,9 +41,9 @@ struct PassContext {
   bool keeps_precision = true;
   // Whether they round large float32 factors, as kernels of bfloat16 do.
   bool rounds_factors = false;
-  // Gives frozen float32 weights in bfloat16, for products that round them anyway; an undefined
-  // tensor for those that stay as they are. Absent: all do.
-  std::function<Tensor(const Tensor& weights)> round_weights;
+  // Gives frozen floating point weights for products that round them anyway. `axis`: the dimension
+  // of their output channels. Absent: all stay as they are.
+  std::function<RoundedMatrix(const Tensor& weights, std::int64_t axis)> round_weights;
 };
 
 // The graphs that a pass visits, once each.

@@ -24,9 +24,20 @@ enum class Precision : std::uint8_t {
   // pass, are stored as bfloat16 on every processor.
   // Results have the same bits for any number of threads.
   bfloat16,
+  // As bfloat16, but products of 16 rows or more with frozen matrices, those of few bits and large
+  // float32 ones, multiply 8-bit integers, on every processor. Each row of the activations, or of
+  // their gradients, gets a scale (its largest magnitude / 127) when it is read, and each output
+  // channel of a matrix one when the model is loaded. Sums are exact in int32; the scales multiply
+  // them in float32. A row with a number that is not finite gives NaN. Large frozen float32
+  // matrices that products read are held in 8 bits, so that products of fewer rows and lookups of
+  // the same matrix read the rounded elements; exports write those of the file. The derivative of
+  // a loss by its logits, and all that trains, keep bfloat16: rounding to 8 bits would lose small
+  // probabilities and updates.
+  int8,
 };
 
-// Whether this processor computes products in it; where not they are computed in float32.
+// Whether this processor computes products in it; where not they are computed in float32. Every
+// processor computes those of int8; what int8 leaves to bfloat16 needs has_precision(bfloat16).
 ONDINE_API bool has_precision(Precision precision) noexcept;
 
 }  // namespace ondine

@@ -7,7 +7,8 @@
 // [...] are those of the sums of exponentials of each row, 0 where its label does not count:
 // ProjectedWeightGrad computes the derivative by w with them. A scale makes w the b of
 // DequantizeMatMul, with its attributes; some classes at a time are dequantized, for all rows of a
-// part.
+// part. With Precision::int8 the scores of such a w are products of 8-bit integers; dh is not,
+// since most probabilities are far below the largest of a row.
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -25,6 +26,7 @@
 #include "kernels/matmul/gemm_primitive.h"
 #include "kernels/matmul/product_kernels.h"
 #include "kernels/norm/softmax_primitive.h"
+#include "kernels/quantize/frozen_int8.h"
 
 namespace ondine::kernels::ops {
 namespace {
@@ -75,11 +77,16 @@ class ProjectedLoss {
     dh_.emplace(context, scratch, 1, shape_.labels() * depth_);
     logarithms_.emplace(context, scratch, 2, shape_.labels());
     make_steps(context.threads());
+    multiply_bytes(context, scratch);
     rows_ = scratch.add<C>(largest_ * depth_);
     scores_ = scratch.add<C>(largest_ * shape_.classes);
     counted_ = scratch.add<std::int64_t>(shape_.labels());
     work_ = scratch.add_bytes(work_bytes_);
-    context.set_implementation(steps_.back().forward[0].name(), steps_.back().forward[0].isa());
+    if (in_bytes_) {
+      context.set_implementation(in_bytes_->name(), in_bytes_->isa());
+    } else {
+      context.set_implementation(steps_.back().forward[0].name(), steps_.back().forward[0].isa());
+    }
     scratch.request(context);
   }
 
@@ -163,13 +170,44 @@ class ProjectedLoss {
     largest_ = std::min<std::int64_t>(std::ssize(steps_) * row_step, fit / row_step * row_step);
   }
 
+  void multiply_bytes(BindContext& context, Scratch& scratch) {
+    if constexpr (sizeof(C) == sizeof(float)) {
+      math::GemmShape shape = forward_shape(std::min(largest_, shape_.labels()), shape_.classes);
+      if (FrozenInt8::suits(context, weights, shape)) {
+        in_bytes_.emplace(context, scratch, weights, shape);
+      }
+    }
+  }
+
+  // scores = rows w
+  void multiply(KernelContext& call, const Part& part, std::int64_t size, C* rows,
+                C* scores) const {
+    const std::int64_t padded = (size + row_step - 1) / row_step * row_step;
+    if constexpr (sizeof(C) == sizeof(float)) {
+      if (in_bytes_) {
+        std::fill(scores + size * shape_.classes, scores + padded * shape_.classes, C{0});
+        return in_bytes_->run(call, size, rows, scores, nullptr);
+      }
+    }
+    const RowsAtOnce<C>& step = step_of(size);
+    std::fill(rows + size * depth_, rows + padded * depth_, C{0});
+    for (std::int64_t i = 0; i < w_->blocks(); ++i) {
+      step.forward[which(i)].run(call.pool(), {}, rows, w_->read(call, part.w, i),
+                                 scores + i * w_->size(), {}, Scratch::at<std::byte>(call, work_));
+    }
+  }
+
+  // For that many rows.
+  const RowsAtOnce<C>& step_of(std::int64_t size) const {
+    return steps_[static_cast<std::size_t>((size + row_step - 1) / row_step - 1)];
+  }
+
   std::size_t which(std::int64_t block) const { return block == w_->blocks() - 1 ? 0 : 1; }
 
   // The sum of the losses of some rows; writes their dh.
   double run(KernelContext& call, const Labels& labels, const Part& part) const {
     const auto size = std::ssize(part.rows);
-    const RowsAtOnce<C>& step =
-        steps_[static_cast<std::size_t>((size + row_step - 1) / row_step - 1)];
+    const RowsAtOnce<C>& step = step_of(size);
     C* const rows = Scratch::at<C>(call, rows_);
     C* const scores = Scratch::at<C>(call, scores_);
     auto* const work = Scratch::at<std::byte>(call, work_);
@@ -177,12 +215,7 @@ class ProjectedLoss {
       std::copy_n(part.h + part.rows[static_cast<std::size_t>(i)] * depth_, depth_,
                   rows + i * depth_);
     }
-    const std::int64_t padded = (size + row_step - 1) / row_step * row_step;
-    std::fill(rows + size * depth_, rows + padded * depth_, C{0});
-    for (std::int64_t i = 0; i < w_->blocks(); ++i) {
-      const math::Elements<const C> w = w_->read(call, part.w, i);
-      step.forward[which(i)].run(call.pool(), {}, rows, w, scores + i * w_->size(), {}, work);
-    }
+    multiply(call, part, size, rows, scores);
     const auto score_of = [&](std::int64_t row, std::int64_t i) -> C {
       return scores[i * shape_.classes + labels[row]];
     };
@@ -235,7 +268,8 @@ class ProjectedLoss {
   std::optional<ComputeOut<C>> loss_;
   std::optional<ComputeOut<C>> dh_;
   std::optional<ComputeOut<C>> logarithms_;
-  std::vector<RowsAtOnce<C>> steps_;  // of row_step rows, of twice as many, ...
+  std::optional<FrozenInt8> in_bytes_;  // scores
+  std::vector<RowsAtOnce<C>> steps_;    // of row_step rows, of twice as many, ...
   std::int64_t largest_ = 0;
   std::size_t work_bytes_ = 0;
   std::size_t rows_ = 0;

@@ -3,7 +3,8 @@
 // and block_size; without a scale b is float16 or bfloat16. transB: b is stored transposed. b may
 // be packed (stored_matrix.h), and with the attribute levels its elements are indices of 16 numbers
 // that the scale multiplies. a, the bias (one number for each column) and the result are float32.
-// Products of few rows read b where it lies (stored_product.h, and GemmPrimitive a b of bfloat16,
+// With Precision::int8 products of many rows multiply 8-bit integers (frozen_int8.h). Others of few
+// rows read b where it lies (stored_product.h, and GemmPrimitive a b of bfloat16,
 // which those that round their factors read too). For others pieces of b' are dequantized where
 // they are multiplied, so that b' is never held whole. No derivative: fuse_quantized makes the
 // operator of frozen weights, after differentiation.
@@ -18,6 +19,7 @@
 #include "kernels/matmul/matmul.h"
 #include "kernels/matmul/product_kernels.h"
 #include "kernels/quantize/dequantized_rows.h"
+#include "kernels/quantize/frozen_int8.h"
 #include "kernels/quantize/stored_product.h"
 
 namespace ondine::kernels::ops {
@@ -236,12 +238,21 @@ bool reads_bf16(const BindContext& context) {
          (has_bf16_b(context) && Gemm::widens_b(product_shape(context), product_kernels(context)));
 }
 
+bool multiplies_bytes(const BindContext& context) {
+  return FrozenInt8::suits(context, weight, product_shape(context));
+}
+
 RoundedInputs rounded_inputs(const BindContext& context) {
+  if (multiplies_bytes(context)) return {.read = 1};
   const std::uint32_t a = rounds_a(context) ? 1 : 0;
   return {a, a};
 }
 
 RoundedResult rounded_result(const BindContext& context) {
+  if (multiplies_bytes(context)) {
+    const bool rounds = math::rounds_products(product_kernels(context));
+    return rounds ? RoundedResult::where_read : RoundedResult::never;
+  }
   const bool rounds =
       rounds_a(context) && Gemm::rounds_result(product_shape(context), product_kernels(context));
   return rounds ? RoundedResult::where_read : RoundedResult::never;
@@ -268,7 +279,25 @@ Kernel bind_bf16(BindContext& context) {
   };
 }
 
+Kernel bind_int8(BindContext& context) {
+  math::GemmShape shape = product_shape(context);
+  Scratch scratch;
+  const StoredIn<float> a(context, scratch, 0);
+  const StoredOut<float> y(context, scratch, 0, shape.m * shape.n);
+  shape.a_stored = a.storage();
+  shape.c_stored = y.storage();
+  auto product = std::make_shared<const FrozenInt8>(context, scratch, weight, shape);
+  context.set_implementation(product->name(), product->isa());
+  scratch.request(context);
+  const bool biased = context.has_input(bias);
+  return [=](KernelContext& call) {
+    product->run(call, shape.m, a(call), y(call), biased ? call.in<float>(bias) : nullptr);
+    y.store(call);
+  };
+}
+
 Kernel bind(BindContext& context) {
+  if (multiplies_bytes(context)) return bind_int8(context);
   if (reads_bf16(context)) return bind_bf16(context);
   if (auto stored = StoredProduct::of(context, product_shape(context))) {
     context.set_implementation(StoredProduct::name, math::isa_name(math::simd_tables()));

@@ -341,7 +341,7 @@ void Inference::forget_calls() noexcept {
 Functions assemble(const ModelDef& model, const LoadOptions& options, const StageObserver& observe,
                    const RoundedWeights::Files& files) {
   Assembler assembler(model, options, observe);
-  const bool rounds = options.precision == Precision::bfloat16 && has_precision(options.precision);
+  const bool rounds = options.precision != Precision::float32 && has_precision(options.precision);
   if (rounds) assembler.set_rounded(std::make_shared<RoundedWeights>(files));
   return assembler.run();
 }

@@ -70,9 +70,13 @@ void optimize(graph::Graph& graph, const graph::Catalogue& catalogue, const Load
   context.catalogue = &catalogue;
   context.folded = &folded;
   context.keeps_precision = options.precision == Precision::float32;
-  context.rounds_factors = rounded != nullptr;
+  context.rounds_factors = rounded != nullptr && has_precision(Precision::bfloat16);
   if (rounded != nullptr) {
-    context.round_weights = [=](const Tensor& weights) { return rounded->of(weights); };
+    const bool as_bytes = options.precision == Precision::int8;
+    context.round_weights = [=](const Tensor& weights, std::int64_t axis) {
+      return as_bytes ? rounded->in_bytes(weights, axis)
+                      : graph::RoundedMatrix{rounded->of(weights), {}};
+    };
   }
   for (const graph::Pass& pass : chosen(graph::Phase::storage, options)) {
     fuse(graph, context, std::array{pass});

@@ -2,10 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "core/byte_order.h"
 #include "core/deferred.h"
+#include "kernels/common/convert_rows.h"
+#include "kernels/simd/quantize/quantize_table.h"
 #include "kernels/simd/tables.h"
 #include "kernels/simd/vector/convert_table.h"
 
@@ -43,6 +47,93 @@ void round_held(const Tensor& weights, std::span<std::byte> rounded) {
                                                  weights.size());
 }
 
+// A matrix that is read in pieces of rows as float32: from a file, whose pages go back to the
+// system, or from memory.
+struct StoredWeights {
+  Tensor owner;
+  std::span<const std::byte> stored;  // empty: elements of the owner
+  std::shared_ptr<const MappedFile> file;
+  std::int64_t axis;
+
+  std::int64_t rows() const { return owner.shape()[0]; }
+  std::int64_t columns() const { return owner.shape()[1]; }
+
+  // body(row, column, elements, count) for all pieces, in order.
+  template <class Body>
+  void for_pieces(Body&& body) const;
+};
+
+template <class Body>
+void StoredWeights::for_pieces(Body&& body) const {
+  constexpr std::int64_t piece = 4096;
+  constexpr std::size_t released = std::size_t{256} << 10;  // bytes of the file
+  std::array<float, piece> elements;
+  std::array<std::byte, piece * sizeof(float)> copy;
+  const kernels::ConvertRow widen = kernels::row_to_float(owner.dtype());
+  const std::size_t size = size_of(owner.dtype());
+  const HeldElements held(owner);
+  const std::byte* const from = file ? stored.data() : static_cast<const std::byte*>(held.data());
+  std::size_t done = 0;
+  for (std::int64_t i = 0; i < rows(); ++i) {
+    for (std::int64_t j = 0; j < columns(); j += piece) {
+      const std::int64_t count = std::min(piece, columns() - j);
+      const auto at = static_cast<std::size_t>(i * columns() + j) * size;
+      const auto bytes = static_cast<std::size_t>(count) * size;
+      std::memcpy(copy.data(), from + at, bytes);
+      if constexpr (other_byte_order) {
+        if (file) swap_numbers({copy.data(), bytes}, owner.dtype());
+      }
+      widen(elements.data(), copy.data(), count);
+      body(i, j, elements.data(), count);
+      for (; file && at + bytes >= done + released; done += released) {
+        file->release(stored.subspan(done, released));
+      }
+    }
+  }
+  if (file) file->release(stored);
+}
+
+// The largest magnitude of each index of the axis / 127.
+void find_scales(const StoredWeights& weights, std::span<std::byte> memory) {
+  auto* const scales = reinterpret_cast<float*>(memory.data());
+  const auto count = static_cast<std::int64_t>(memory.size() / sizeof(float));
+  std::fill_n(scales, count, 0.0F);
+  const auto enlarge = [](float& most, float x) {
+    if (!(std::abs(x) <= most)) most = std::abs(x);  // NaN, too
+  };
+  weights.for_pieces([&](std::int64_t i, std::int64_t j, const float* x, std::int64_t n) {
+    for (std::int64_t k = 0; k < n; ++k) enlarge(scales[weights.axis == 0 ? i : j + k], x[k]);
+  });
+  for (std::int64_t i = 0; i < count; ++i) {
+    scales[i] =
+        std::isfinite(scales[i]) ? scales[i] / 127 : std::numeric_limits<float>::quiet_NaN();
+    if (scales[i] < std::numeric_limits<float>::min()) scales[i] = 0;
+  }
+}
+
+void fill_bytes(const StoredWeights& weights, const Tensor& scale, std::span<std::byte> memory) {
+  const auto* const scales = static_cast<const float*>(scale.data());
+  auto* to = reinterpret_cast<std::int8_t*>(memory.data());
+  std::array<float, 4096> inverses;
+  weights.for_pieces([&](std::int64_t i, std::int64_t j, const float* x, std::int64_t n) {
+    const bool by_row = weights.axis == 0;
+    for (std::int64_t k = 0; k < (by_row ? 1 : n); ++k) {
+      const float each = scales[by_row ? i : j + k];
+      inverses[static_cast<std::size_t>(k)] = each > 0 ? 1 / each : 0;
+    }
+    math::simd_tables().quantize->round_to_bytes(to, x, inverses.data(), !by_row, n);
+    to += n;
+  });
+}
+
+Tensor deferred(DType dtype, const Shape& shape, DeferredElements::Compute compute,
+                std::span<const std::byte> source) {
+  const auto bytes = static_cast<std::size_t>(shape.size()) * size_of(dtype);
+  return Tensor::share(
+      dtype, shape,
+      std::make_shared<DeferredElements>(bytes, std::move(compute), std::nullopt, source));
+}
+
 }  // namespace
 
 RoundedWeights::RoundedWeights(const Files& files) : files_(files.begin(), files.end()) {}
@@ -69,10 +160,29 @@ Tensor RoundedWeights::of(const Tensor& weights) {
   const auto round = [stored, file, owner = weights](std::span<std::byte> memory) {
     file ? round_file(*file, stored, memory) : round_held(owner, memory);
   };
-  rounded = Tensor::share(
-      DType::bfloat16, weights.shape(),
-      std::make_shared<DeferredElements>(weights.bytes() / 2, round, std::nullopt, stored));
+  rounded = deferred(DType::bfloat16, weights.shape(), round, stored);
   return rounded;
+}
+
+graph::RoundedMatrix RoundedWeights::in_bytes(const Tensor& weights, std::int64_t axis) {
+  const DeferredElements* const copy = deferred_elements(weights);
+  const std::lock_guard lock(mutex_);
+  graph::RoundedMatrix& held = bytes_[copy != nullptr ? copy->memory() : weights.data()];
+  if (held.elements.defined()) return held;
+  StoredWeights from{weights, {}, nullptr, axis};
+  const bool unread = copy != nullptr && !copy->computed();
+  from.stored = unread ? copy->source()
+                       : std::span(static_cast<const std::byte*>(weights.data()), weights.bytes());
+  from.file = from.stored.empty() ? nullptr : file_of(from.stored);
+  const Shape& shape = weights.shape();
+  held.scale = deferred(
+      DType::float32, {shape[static_cast<std::size_t>(axis)]},
+      [from](std::span<std::byte> memory) { find_scales(from, memory); }, from.stored);
+  held.elements = deferred(
+      DType::int8, shape,
+      [from, scale = held.scale](std::span<std::byte> memory) { fill_bytes(from, scale, memory); },
+      from.stored);
+  return held;
 }
 
 }  // namespace ondine::trainer

@@ -1,5 +1,5 @@
-// Frozen weights in bfloat16, for products that round their factors anyway: half the bytes to hold
-// and to read.
+// Frozen weights in bfloat16 or in 8-bit integers, for products that round their factors anyway: a
+// half or a quarter of the bytes to hold and to read.
 #pragma once
 
 #include <map>
@@ -9,6 +9,7 @@
 
 #include <ondine/tensor.h>
 
+#include "graph/passes/pass.h"
 #include "proto/mapped_file.h"
 
 namespace ondine::trainer {
@@ -26,12 +27,18 @@ class RoundedWeights {
   // where the weights are neither in a file nor deferred, since then both would be in memory.
   Tensor of(const Tensor& weights);
 
+  // A matrix of float32, float16 or bfloat16 in int8, with one scale for each index of the axis:
+  // the largest magnitude / 127, NaN where an element is not finite. Elements and scales are
+  // computed when they are first asked for. The axis of the first call holds.
+  graph::RoundedMatrix in_bytes(const Tensor& weights, std::int64_t axis);
+
  private:
   std::shared_ptr<const MappedFile> file_of(std::span<const std::byte> stored) const;
 
   std::vector<std::weak_ptr<const MappedFile>> files_;
   std::mutex mutex_;
   std::map<const void*, Tensor> known_;  // by the memory of the weights
+  std::map<const void*, graph::RoundedMatrix> bytes_;
 };
 
 }  // namespace ondine::trainer

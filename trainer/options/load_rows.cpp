@@ -33,9 +33,11 @@ Rows<LoadOptions> make_load_rows() {
       .by_default("1")
       .letter('t');
   rows.choice<Precision>("precision",
-                         {{"float32", Precision::float32}, {"bf16", Precision::bfloat16}},
-                         "Precision of products: float32, or bf16 to round their factors if the "
-                         "processor can",
+                         {{"float32", Precision::float32},
+                          {"bf16", Precision::bfloat16},
+                          {"int8", Precision::int8}},
+                         "Precision of products: float32; bf16 to round their factors if the "
+                         "processor can; int8: bf16, and frozen matrices in 8 bits",
                          [](LoadOptions& to, Precision value) { to.precision = value; })
       .by_default("float32");
   rows.bytes("memory-budget",

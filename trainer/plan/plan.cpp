@@ -165,7 +165,7 @@ std::uint64_t cheap_traffic(const Graph& graph) {
 // Under a lower precision values are stored in it where what reads them takes it.
 void round_results(Draft& draft, RoundedResult which) {
   const PlanOptions& options = draft.options();
-  if (options.precision != Precision::bfloat16) return;
+  if (options.precision == Precision::float32) return;
   Graph lean = draft.graph();
   const BindOptions bind{*options.limits, options.threads, options.precision};
   // Once: who reads a constant rounds it or not, also where results are computed again.
@@ -187,7 +187,7 @@ void join_repeats(Draft& draft) {
 // not depend on a budget.
 void store_in_lower_precision(Draft& draft) {
   const PlanOptions& options = draft.options();
-  if (options.precision != Precision::bfloat16 || draft.plan.arena_bytes < small_arena) return;
+  if (options.precision == Precision::float32 || draft.plan.arena_bytes < small_arena) return;
   Graph lean = draft.graph();
   recompute_values(lean, options.targets, {.max_traffic = cheap_traffic(lean)});
   if (!compact_values(lean, options.targets,
@@ -223,7 +223,7 @@ Draft without_cheap_values(Draft draft) {
 
 // In bfloat16 what is rounded, and with it the bits, must not depend on the budget.
 bool recomputes_later(const PlanOptions& options) {
-  return options.memory_budget.has_value() || options.precision == Precision::bfloat16;
+  return options.memory_budget.has_value() || options.precision != Precision::float32;
 }
 
 Draft improved(Draft draft) {

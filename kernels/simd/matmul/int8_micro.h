@@ -167,24 +167,64 @@ void pack_int8_rows(std::byte* panels, const std::uint8_t* const* rows, std::int
       });
 }
 
+// A panel whose terms follow each other in memory, four a unit.
+ONDINE_INLINE void transpose_int8(std::uint32_t* to, const std::uint8_t* b, std::int64_t b_col,
+                                  std::int64_t k, std::uint8_t flip) {
+  const auto flips = static_cast<std::int32_t>(flip * 0x01010101U);
+  for (std::int64_t p = 0; p < k; p += vector_bytes, to += int8_lanes * int8_panel) {
+    for (std::int64_t half = 0; half < int8_panel; half += int8_lanes) {
+      Vec<float> rows[int8_lanes];
+#pragma GCC unroll 16
+      for (int c = 0; c < int8_lanes; ++c) {
+        Lanes column;
+        __builtin_memcpy(&column, b + (half + c) * b_col + p, vector_bytes);
+        rows[c] = reinterpret_cast<Vec<float>>(column ^ flips);
+      }
+      transpose<float>(rows);
+#pragma GCC unroll 16
+      for (int u = 0; u < int8_lanes; ++u) {
+        __builtin_memcpy(to + u * int8_panel + half, &rows[u], vector_bytes);
+      }
+    }
+  }
+}
+
 template <class Unit>
-void pack_int8(std::byte* panels, const std::uint8_t* b, std::int64_t b_row, std::int64_t b_col,
-               std::int64_t k, std::int64_t n, std::uint8_t flip) {
+void pack_int8_columns(std::byte* panels, const std::uint8_t* b, std::int64_t b_col, std::int64_t k,
+                       std::int64_t n, std::uint8_t flip) {
   for_int8_units<Unit>(
       panels, k, n,
       [&](std::uint32_t * to, std::int64_t p, std::int64_t terms, std::int64_t j,
           std::int64_t columns) __attribute__((always_inline)) {
         const std::uint8_t* at[Unit::terms];
-        if (b_col == 1) {
-          for (std::int64_t t = 0; t < terms; ++t) at[t] = b + (p + t) * b_row;
-          return pack_int8_unit<Unit>(to, at, j, terms, columns, flip);
-        }
         for (std::int64_t c = 0; c < int8_panel; ++c) {
           for (std::int64_t t = 0; t < Unit::terms; ++t) {
             at[t] = b + (j + (c < columns ? c : 0)) * b_col + p + (t < terms ? t : 0);
           }
           to[c] = Unit::of_b(at, 0, flip);
         }
+      });
+}
+
+template <class Unit>
+void pack_int8(std::byte* panels, const std::uint8_t* b, std::int64_t b_row, std::int64_t b_col,
+               std::int64_t k, std::int64_t n, std::uint8_t flip) {
+  if (b_col != 1) {
+    const bool quads = Unit::terms == 4 && k % vector_bytes == 0;
+    const std::int64_t panel_bytes = int8_divide_up(k, Unit::terms) * 4 * int8_panel;
+    const std::int64_t whole = quads ? n / int8_panel * int8_panel : 0;
+    for (std::int64_t j = 0; j < whole; j += int8_panel, panels += panel_bytes) {
+      transpose_int8(reinterpret_cast<std::uint32_t*>(panels), b + j * b_col, b_col, k, flip);
+    }
+    return pack_int8_columns<Unit>(panels, b + whole * b_col, b_col, k, n - whole, flip);
+  }
+  for_int8_units<Unit>(
+      panels, k, n,
+      [&](std::uint32_t * to, std::int64_t p, std::int64_t terms, std::int64_t j,
+          std::int64_t columns) __attribute__((always_inline)) {
+        const std::uint8_t* at[Unit::terms];
+        for (std::int64_t t = 0; t < terms; ++t) at[t] = b + (p + t) * b_row;
+        pack_int8_unit<Unit>(to, at, j, terms, columns, flip);
       });
 }
 

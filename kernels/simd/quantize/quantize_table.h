@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "kernels/simd/elements.h"
+
 namespace ondine::math {
 
 struct StoredProductKernels;
@@ -28,6 +30,15 @@ struct RequantizeRow {
   bool each;
   float lowest, highest;  // of the results without the zero point; whole numbers within 2^17
   std::int32_t zero_point;
+};
+
+// Sums of products to floating point numbers: y = (sum + add) row columns[j] + bias[j], every step
+// rounded.
+struct ScaledRow {
+  std::int32_t add;
+  float row;
+  const float* columns;  // null: 1
+  const float* bias;     // null: 0
 };
 
 // Parameters of two rows of quantized numbers. An element ^ flip is an unsigned number.
@@ -61,6 +72,21 @@ struct QuantizeKernels {
   // y = the low byte of saturate(round((sum + add + column) scale)) + zero point, ties to even, in
   // float: the sum and the product are rounded. Additions of integers wrap around.
   void (*requantize)(std::uint8_t* y, const std::int32_t* sums, const RequantizeRow& row,
+                     std::int64_t n);
+
+  // y = round(x factors[j] / scale), ties to even, where *scale is the largest magnitude of
+  // x factors / 127. Returns the sum of y. `factors` may be null: 1. All y are 0, and the scale is
+  // NaN, where a product is not finite, and 0 where all are below about 1e-36.
+  template <class X>
+  using ToBytes = std::int32_t (*)(std::int8_t* y, float* scale, const X* x, const float* factors,
+                                   std::int64_t n);
+  ToBytes<float> to_bytes;
+  ToBytes<std::uint16_t> bf16_to_bytes;
+  // y = round(x factor), ties to even, for products of at most 127.5 in magnitude. A factor for all
+  // or (each) one for each.
+  void (*round_to_bytes)(std::int8_t* y, const float* x, const float* factors, bool each,
+                         std::int64_t n);
+  void (*scale_sums)(Elements<float> y, const std::int32_t* sums, const ScaledRow& by,
                      std::int64_t n);
 
   // y = the quantized sum or product of the dequantized a and b, every step rounded as by operators

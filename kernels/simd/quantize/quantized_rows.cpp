@@ -2,6 +2,8 @@
 #include "kernels/simd/quantize/quantized_rows.h"
 
 #include "kernels/simd/quantize/requantize_vectors.h"
+#include "kernels/simd/vector/pairs_bf16.h"
+#include "kernels/simd/vector/widened.h"
 
 namespace ondine::math::ONDINE_ISA {
 namespace {
@@ -50,7 +52,95 @@ ONDINE_INLINE void combine(std::uint8_t* __restrict y, const std::uint8_t* __res
   }
 }
 
+constexpr std::uint32_t infinity = 0x7f800000;
+constexpr float least_scale = 0x1p-126F;  // a smaller one has no finite reciprocal
+
+template <class X>
+ONDINE_INLINE Vec<float> scaled_lanes(const X* x, const float* factors, std::int64_t i,
+                                      std::int64_t n) {
+  const std::int64_t left = n - i;
+  const bool whole = left >= lanes<float>;
+  const Vec<float> v = whole ? load_widened(x + i) : load_widened_n(x + i, left);
+  if (factors == nullptr) return v;
+  return v * (whole ? load(factors + i) : load_n(factors + i, left));
+}
+
+// The bits of the largest magnitude; those of infinity or more where an element is not finite.
+template <class X>
+ONDINE_INLINE std::uint32_t largest_magnitude(const X* x, const float* factors, std::int64_t n) {
+  Vec<std::int32_t> most{};
+  for (std::int64_t i = 0; i < n; i += lanes<float>) {
+    const Vec<std::int32_t> next = bits<float>(scaled_lanes(x, factors, i, n)) & 0x7fffffff;
+    most = next > most ? next : most;
+  }
+  std::int32_t largest = 0;
+  for (int i = 0; i < lanes<float>; ++i) largest = most[i] > largest ? most[i] : largest;
+  return static_cast<std::uint32_t>(largest);
+}
+
 }  // namespace
+
+template <class X>
+std::int32_t row_to_bytes(std::int8_t* y, float* scale, const X* x, const float* factors,
+                          std::int64_t n) {
+  const std::uint32_t largest = largest_magnitude(x, factors, n);
+  *scale = __builtin_bit_cast(float, largest) / 127;
+  if (largest >= infinity || *scale < least_scale) {
+    *scale = largest >= infinity ? __builtin_nanf("") : 0;
+    for (std::int64_t i = 0; i < n; ++i) y[i] = 0;
+    return 0;
+  }
+  const Vec<float> inverse = broadcast(1 / *scale);
+  auto* const to = reinterpret_cast<std::uint8_t*>(y);
+  Vec<std::int32_t> sums{};
+  const std::int32_t zero = __builtin_bit_cast(std::int32_t, rounder);
+  for (std::int64_t i = 0; i < n; i += lanes<float>) {
+    const Vec<std::int32_t> whole = bits<float>(scaled_lanes(x, factors, i, n) * inverse + rounder);
+    sums += whole - zero;
+    store_bytes(to + i, whole, n - i);
+  }
+  std::int32_t sum = 0;
+  for (int i = 0; i < lanes<float>; ++i) sum += sums[i];
+  return sum;
+}
+
+template std::int32_t row_to_bytes(std::int8_t*, float*, const float*, const float*, std::int64_t);
+template std::int32_t row_to_bytes(std::int8_t*, float*, const std::uint16_t*, const float*,
+                                   std::int64_t);
+
+void round_row_to_bytes(std::int8_t* y, const float* x, const float* factors, bool each,
+                        std::int64_t n) {
+  auto* const to = reinterpret_cast<std::uint8_t*>(y);
+  const Vec<float> one = broadcast(factors[0]);
+  for (std::int64_t i = 0; i < n; i += lanes<float>) {
+    const std::int64_t left = n - i;
+    const bool whole = left >= lanes<float>;
+    Vec<float> factor = one;
+    if (each) factor = whole ? load(factors + i) : load_n(factors + i, left);
+    const Vec<float> v = (whole ? load(x + i) : load_n(x + i, left)) * factor;
+    store_bytes(to + i, bits<float>(v + rounder), left);
+  }
+}
+
+void scale_sums(Elements<float> y, const std::int32_t* sums, const ScaledRow& by, std::int64_t n) {
+  const Vec<std::int32_t> add = broadcast(by.add);
+  const Vec<float> row = broadcast(by.row);
+  for (std::int64_t i = 0; i < n; i += lanes<float>) {
+    const std::int64_t left = n - i;
+    const bool whole = left >= lanes<float>;
+    const Vec<std::int32_t> sum = wrapping_sum(load_int32(sums + i, left), add);
+    Vec<float> v = __builtin_convertvector(sum, Vec<float>) * row;
+    if (by.columns != nullptr) v *= whole ? load(by.columns + i) : load_n(by.columns + i, left);
+    if (by.bias != nullptr) v += whole ? load(by.bias + i) : load_n(by.bias + i, left);
+    if (!y.is_bf16()) {
+      whole ? store(y.plain() + i, v) : store_n(y.plain() + i, v, left);
+    } else if (whole) {
+      store_rounded(y.bf16() + i, v);
+    } else {
+      store_rounded_n(y.bf16() + i, v, left);
+    }
+  }
+}
 
 void add_quantized(std::uint8_t* y, const std::uint8_t* a, const std::uint8_t* b,
                    const QuantizedPair& by, std::int64_t n) {

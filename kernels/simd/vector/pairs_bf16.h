@@ -75,7 +75,9 @@ ONDINE_INLINE void store_rounded_n(std::uint16_t* to, const Vec<float>& x, std::
   for (std::int64_t i = 0; i < n; ++i) to[i] = static_cast<std::uint16_t>(halves[i]);
 }
 ONDINE_INLINE void store_rounded(std::uint16_t* to, const Vec<float>& x) {
-  store_rounded_n(to, x, lanes<float>);
+  using Halves = std::uint16_t __attribute__((vector_size(vector_bytes / 2)));
+  const Halves halves = __builtin_convertvector(upper_halves(x) >> 16, Halves);
+  __builtin_memcpy(to, &halves, sizeof(halves));
 }
 
 template <int... I>

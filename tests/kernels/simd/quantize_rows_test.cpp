@@ -1,9 +1,10 @@
 #include <algorithm>
+#include <bit>
 #include <cmath>
-#include <limits>
 
 #include "kernels/simd/quantize/quantize_table.h"
 #include "kernels/simd/tables.h"
+#include "kernels/simd/vector/convert_table.h"
 #include "tests/kernels/common/math_test.h"
 
 using namespace ondine::math;
@@ -225,6 +226,133 @@ TEST_CASE("levels are looked up and scaled with one rounding, for every instruct
                                            static_cast<double>(scales[each ? i : 0])));
         }
         CHECK(y[static_cast<std::size_t>(n)] == 99);
+      }
+    }
+  }
+}
+
+namespace {
+
+std::vector<float> finite_row(std::int64_t n, std::uint64_t seed) {
+  test::Numbers numbers(seed);
+  std::vector<float> row;
+  for (std::int64_t i = 0; i < n; ++i) row.push_back(static_cast<float>(numbers.next() * 3));
+  return row;
+}
+
+std::vector<std::uint16_t> bfloat16_bits(const std::vector<float>& row) {
+  std::vector<std::uint16_t> bits;
+  for (const float x : row) {
+    bits.push_back(static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(x) >> 16));
+  }
+  return bits;
+}
+
+float from_bits(std::uint16_t bits) { return std::bit_cast<float>(std::uint32_t{bits} << 16); }
+
+}  // namespace
+
+TEST_CASE("a row of floats becomes bytes by its largest magnitude, for every instruction set") {
+  for (const SimdTables* kernels : test::all_kernels()) {
+    for (const std::int64_t n : {std::int64_t{1}, std::int64_t{17}, longest}) {
+      for (const bool scaled : {false, true}) {
+        INFO(isa_name(*kernels) << (scaled ? ", factors, " : ", ") << n);
+        auto x = finite_row(n, 8);
+        const auto bits = bfloat16_bits(x);
+        const auto factors = finite_row(n, 9);
+        for (const bool narrow : {false, true}) {
+          std::vector<std::int8_t> y(static_cast<std::size_t>(n) + 1, 99);
+          float scale = 0;
+          const float* const by = scaled ? factors.data() : nullptr;
+          const std::int32_t sum =
+              narrow ? kernels->quantize->bf16_to_bytes(y.data(), &scale, bits.data(), by, n)
+                     : kernels->quantize->to_bytes(y.data(), &scale, x.data(), by, n);
+          float largest = 0;
+          std::vector<float> products;
+          for (std::size_t i = 0; i < x.size(); ++i) {
+            products.push_back((narrow ? from_bits(bits[i]) : x[i]) * (scaled ? factors[i] : 1));
+            largest = std::max(largest, std::abs(products.back()));
+          }
+          CHECK(scale == largest / 127);
+          std::int32_t total = 0;
+          for (std::size_t i = 0; i < x.size(); ++i) {
+            total += y[i];
+            CHECK(std::abs(static_cast<float>(y[i]) - products[i] / scale) <= 0.5001F);
+          }
+          CHECK(sum == total);
+          CHECK(y.back() == 99);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("a row with a number that is not finite has no scale, and one of zeros the scale 0") {
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  for (const SimdTables* kernels : test::all_kernels()) {
+    INFO(isa_name(*kernels));
+    for (const float odd : {infinity, -infinity, std::nanf(""), 0.0F, 1e-40F}) {
+      auto x = finite_row(longest, 3);
+      if (std::abs(odd) < 1) std::fill(x.begin(), x.end(), 0.0F);
+      x[70] = odd;
+      std::vector<std::int8_t> y(x.size(), 99);
+      float scale = 1;
+      CHECK(kernels->quantize->to_bytes(y.data(), &scale, x.data(), nullptr, longest) == 0);
+      CHECK(std::all_of(y.begin(), y.end(), [](auto each) { return each == 0; }));
+      CHECK((std::abs(odd) < 1 ? scale == 0 : std::isnan(scale)));
+    }
+  }
+}
+
+TEST_CASE("numbers are rounded to bytes by a factor, for every instruction set") {
+  for (const SimdTables* kernels : test::all_kernels()) {
+    for (const bool each : {false, true}) {
+      for (const std::int64_t n : {std::int64_t{1}, std::int64_t{17}, longest}) {
+        const auto x = finite_row(n, 5);
+        std::vector<float> factors;
+        for (std::int64_t i = 0; i < n; ++i) factors.push_back(40.0F - static_cast<float>(i) / 4);
+        std::vector<std::int8_t> y(static_cast<std::size_t>(n) + 1, 99);
+        kernels->quantize->round_to_bytes(y.data(), x.data(), factors.data(), each, n);
+        for (std::size_t i = 0; i < x.size(); ++i) {
+          CHECK(static_cast<float>(y[i]) == std::nearbyint(x[i] * factors[each ? i : 0]));
+        }
+        CHECK(y.back() == 99);
+      }
+    }
+  }
+}
+
+TEST_CASE("sums become numbers by the scales of rows and columns, for every instruction set") {
+  std::vector<std::int32_t> sums;
+  test::Numbers numbers(6);
+  for (std::int64_t i = 0; i < longest; ++i) {
+    sums.push_back(static_cast<std::int32_t>(numbers.next() * 1e6));
+  }
+  const auto columns = finite_row(longest, 2);
+  const auto bias = finite_row(longest, 3);
+  for (const SimdTables* kernels : test::all_kernels()) {
+    for (const bool scaled : {false, true}) {
+      for (const std::int64_t n : {std::int64_t{1}, std::int64_t{17}, longest}) {
+        INFO(isa_name(*kernels) << (scaled ? ", scaled, " : ", ") << n);
+        const ScaledRow by{-12345, 0.37F, scaled ? columns.data() : nullptr,
+                           scaled ? bias.data() : nullptr};
+        std::vector<float> plain(static_cast<std::size_t>(n) + 1, 99);
+        std::vector<std::uint16_t> narrow(plain.size(), 99);
+        kernels->quantize->scale_sums(plain.data(), sums.data(), by, n);
+        kernels->quantize->scale_sums(narrow.data(), sums.data(), by, n);
+        std::vector<std::uint16_t> rounded(plain.size());
+        kernels->convert->float_to_bfloat16(rounded.data(), plain.data(), n);
+        for (std::size_t i = 0; i < static_cast<std::size_t>(n); ++i) {
+          float y = static_cast<float>(sums[i] - 12345) * 0.37F;
+          if (scaled) {
+            y *= columns[i];
+            y += bias[i];
+          }
+          CHECK(plain[i] == y);
+          CHECK(narrow[i] == rounded[i]);
+        }
+        CHECK(plain.back() == 99);
+        CHECK(narrow.back() == 99);
       }
     }
   }

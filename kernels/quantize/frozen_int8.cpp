@@ -1,0 +1,289 @@
+#include "kernels/quantize/frozen_int8.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <span>
+
+#include "core/parallel.h"
+#include "kernels/common/rounding.h"
+#include "kernels/common/scratch_pool.h"
+#include "kernels/quantize/stored_matrix.h"
+#include "kernels/simd/quantize/quantize_table.h"
+#include "kernels/simd/tables.h"
+
+namespace ondine::kernels {
+
+using namespace graph;  // NOLINT
+
+namespace {
+
+constexpr std::int64_t least_rows = math::least_rounded;
+constexpr std::int64_t least_size = 32;           // of the other two dimensions
+constexpr std::int64_t most_terms = 1 << 17;      // of a sum of 127 x 127 that fits int32
+constexpr std::int64_t strip_elements = 1 << 18;  // of b, which stay in a second-level cache
+constexpr std::int64_t widest = 256;              // columns, unless fewer strips have more
+constexpr std::int64_t strips_together = 4;       // for two and for four threads
+constexpr std::int64_t terms_at_once = 64;        // that are read from b and packed
+constexpr std::int64_t rows_at_once = 48;         // of sums
+constexpr std::uint8_t flip = 128;                // makes elements of b unsigned
+
+const math::QuantizeKernels& byte_rows() { return *math::simd_tables().quantize; }
+
+// Rows that begin in different sets of a cache.
+std::int64_t row_bytes(std::int64_t k) {
+  const std::int64_t bytes = math::round_up(k, 64);
+  return bytes % 1024 == 0 ? bytes + 64 : bytes;
+}
+
+std::int64_t strip_width(const math::GemmShape& s, std::int64_t panel) {
+  const std::int64_t fitting = std::max(panel, strip_elements / s.k / panel * panel);
+  const std::int64_t least = math::divide_up(s.n, std::min(widest, fitting));
+  const std::int64_t strips = math::round_up(least, strips_together);
+  return math::round_up(math::divide_up(s.n, strips), panel);
+}
+
+// The largest and the smallest number that an element means without its scale.
+struct Extremes {
+  float lowest, highest;
+};
+Extremes extremes_of(DType dtype, std::span<const float> levels) {
+  if (!levels.empty()) {
+    const auto [low, high] = std::minmax_element(levels.begin(), levels.end());
+    return {*low, *high};
+  }
+  switch (dtype) {
+    case DType::int8:
+      return {-128, 127};
+    case DType::int4:
+      return {-8, 7};
+    case DType::int2:
+      return {-2, 1};
+    case DType::uint4:
+      return {0, 15};
+    case DType::uint2:
+      return {0, 3};
+    default:
+      return {0, 255};
+  }
+}
+
+// The largest magnitude that an element of each scale index can have.
+std::vector<float> largest_magnitudes(const BindContext& context, std::size_t first, DType dtype) {
+  const Tensor& scale = *context.constant(first + 1);
+  const auto scales = scale.values<float>();
+  const auto [lowest, highest] = extremes_of(dtype, context.attr_floats("levels"));
+  std::vector<float> zeros(scales.size());
+  if (context.has_input(first + 2)) {
+    row_to_float(dtype)(zeros.data(), context.constant(first + 2)->data(), scale.size());
+  }
+  std::vector<float> largest(scales.size());
+  for (std::size_t i = 0; i < largest.size(); ++i) {
+    largest[i] =
+        std::max(std::abs(lowest - zeros[i]), std::abs(highest - zeros[i])) * std::abs(scales[i]);
+  }
+  return largest;
+}
+
+}  // namespace
+
+struct FrozenInt8::Call {
+  std::int64_t rows;
+  math::Elements<const float> a;
+  math::Elements<float> c;
+  const float* bias;
+  DequantizedRows::Source b;
+  const float* term_scales;
+  const float* column_scales;
+  std::int8_t* rows_of_a;
+  float* row_scales;
+  std::int32_t* row_sums;
+};
+
+bool FrozenInt8::suits(const BindContext& context, std::size_t first,
+                       const math::GemmShape& shape) {
+  if (context.precision() != Precision::int8 || !context.has_input(first + 1)) return false;
+  if (context.constant(first + 1) == nullptr) return false;
+  if (context.has_input(first + 2) && context.constant(first + 2) == nullptr) return false;
+  return shape.m >= least_rows && std::min(shape.n, shape.k) >= least_size && shape.k <= most_terms;
+}
+
+FrozenInt8::FrozenInt8(BindContext& context, Scratch& scratch, std::size_t first,
+                       const math::GemmShape& shape)
+    : first_(first),
+      shape_(shape),
+      gemm_(math::int8_gemm_implementations(math::simd_tables()).first),
+      rows_(context, scratch, first),
+      dtype_(matrix_dtype(context, first)),
+      has_plain_bytes_(dtype_ == DType::int8 && !is_packed_matrix(context) &&
+                       context.attr_floats("levels").empty() && !context.has_input(first + 2)),
+      grid_(Granularity(context, matrix_shape(context, first), context.shape(first + 1)).grid()),
+      width_(strip_width(shape, gemm_->nr)),
+      strips_(math::divide_up(shape.n, width_)),
+      a_row_(row_bytes(shape.k)) {
+  if (shape_.lda == 0) shape_.lda = shape_.k;
+  if (shape_.ldc == 0) shape_.ldc = shape_.n;
+  find_scales(context);
+  const auto bytes = [](std::int64_t n) { return math::align_up(static_cast<std::size_t>(n)); };
+  panels_bytes_ = bytes(gemm_->packed_bytes(shape_.k, width_));
+  sums_bytes_ = bytes(rows_at_once * width_ * static_cast<std::int64_t>(sizeof(std::int32_t)));
+  piece_bytes_ = bytes(terms_at_once * width_);
+  const std::int64_t longest = std::max(width_, terms_at_once);
+  slot_ = panels_bytes_ + sums_bytes_ + piece_bytes_ +
+          bytes(longest * static_cast<std::int64_t>(sizeof(float)));
+  slots_ = math::ScratchPool::bytes(slot_, context.threads());
+  slots_at_ = scratch.add_bytes(slots_);
+  a_at_ = scratch.add<std::int8_t>(checked_mul(shape_.m, a_row_));
+  row_scales_at_ = scratch.add<float>(shape_.m);
+  row_sums_at_ = scratch.add<std::int32_t>(shape_.m);
+}
+
+// Whether one scale belongs to all terms of a column or to all columns of a term.
+bool FrozenInt8::takes_bytes() const {
+  const bool by_row = grid_.row_step == 0 || (grid_.rows == 1 && grid_.row_step == 1);
+  const bool by_column = grid_.column_step == 0 || (grid_.columns == 1 && grid_.column_step == 1);
+  return has_plain_bytes_ && by_row && by_column && (grid_.row_step == 0 || grid_.column_step == 0);
+}
+
+void FrozenInt8::find_scales(const BindContext& context) {
+  const std::int64_t column_step = shape_.trans_b ? grid_.row_step : grid_.column_step;
+  const std::int64_t term_step = shape_.trans_b ? grid_.column_step : grid_.row_step;
+  if (takes_bytes()) {
+    scales_terms_ = term_step != 0;
+    if (!scales_terms_ && column_step == 0) {
+      scales_.assign(static_cast<std::size_t>(shape_.n),
+                     context.constant(first_ + 1)->values<float>()[0]);
+    }
+    return;
+  }
+  const std::vector<float> largest = largest_magnitudes(context, first_, dtype_);
+  const std::int64_t column_block = shape_.trans_b ? grid_.rows : grid_.columns;
+  const std::int64_t term_block = shape_.trans_b ? grid_.columns : grid_.rows;
+  const std::int64_t blocks = term_step == 0 ? 1 : math::divide_up(shape_.k, term_block);
+  scales_.resize(static_cast<std::size_t>(shape_.n));
+  inverses_.resize(scales_.size());
+  for (std::int64_t j = 0; j < shape_.n; ++j) {
+    float most = 0;
+    for (std::int64_t i = 0; i < blocks; ++i) {
+      const float next =
+          largest[static_cast<std::size_t>(j / column_block * column_step + i * term_step)];
+      most = most >= next ? most : next;  // NaN stays
+    }
+    const auto at = static_cast<std::size_t>(j);
+    scales_[at] = std::isfinite(most) ? most / 127 : std::numeric_limits<float>::quiet_NaN();
+    const bool has_inverse = scales_[at] >= std::numeric_limits<float>::min();
+    if (scales_[at] < std::numeric_limits<float>::min()) scales_[at] = 0;
+    inverses_[at] = has_inverse ? 1 / scales_[at] : 0;
+  }
+}
+
+void FrozenInt8::run(KernelContext& call, std::int64_t rows, math::Elements<const float> a,
+                     math::Elements<float> c, const float* bias) const {
+  if (rows == 0) return;
+  const auto* const scales = call.in<float>(first_ + 1);
+  const Call one{.rows = rows,
+                 .a = a,
+                 .c = c,
+                 .bias = bias,
+                 .b = rows_.source(call),
+                 .term_scales = scales_terms_ ? scales : nullptr,
+                 .column_scales = scales_terms_     ? nullptr
+                                  : scales_.empty() ? scales
+                                                    : scales_.data(),
+                 .rows_of_a = Scratch::at<std::int8_t>(call, a_at_),
+                 .row_scales = Scratch::at<float>(call, row_scales_at_),
+                 .row_sums = Scratch::at<std::int32_t>(call, row_sums_at_)};
+  read_rows(call, one);
+  math::ScratchPool({Scratch::at<std::byte>(call, slots_at_), slots_}, slot_)
+      .for_chunks(call.pool(), strips_, 1,
+                  [&](std::byte* slot, std::int64_t first, std::int64_t last) {
+                    for (auto i = first; i < last; ++i) run_strip(one, slot, i);
+                  });
+}
+
+void FrozenInt8::read_rows(KernelContext& call, const Call& one) const {
+  const math::QuantizeKernels& kernels = byte_rows();
+  const std::int64_t grain = std::max<std::int64_t>(1, (1 << 16) / shape_.k);
+  call.pool().for_chunks(one.rows, grain, [&](std::int64_t first, std::int64_t last) {
+    for (auto i = first; i < last; ++i) {
+      const auto row = one.a + i * shape_.lda;
+      std::int8_t* const to = one.rows_of_a + i * a_row_;
+      one.row_sums[i] =
+          row.is_bf16()
+              ? kernels.bf16_to_bytes(to, one.row_scales + i, row.bf16(), one.term_scales, shape_.k)
+              : kernels.to_bytes(to, one.row_scales + i, row.plain(), one.term_scales, shape_.k);
+    }
+  });
+}
+
+void FrozenInt8::run_strip(const Call& one, std::byte* slot, std::int64_t strip) const {
+  const std::int64_t column = strip * width_;
+  const std::int64_t width = std::min(width_, shape_.n - column);
+  pack_strip(one, slot, column, width);
+  auto* const sums = reinterpret_cast<std::int32_t*>(slot + panels_bytes_);
+  for (std::int64_t first = 0; first < one.rows; first += rows_at_once) {
+    const std::int64_t count = std::min(rows_at_once, one.rows - first);
+    gemm_->run(
+        {count, width, shape_.k, one.rows_of_a + first * a_row_, a_row_, slot, sums, width_});
+    for (std::int64_t i = 0; i < count; ++i) {
+      // Elements of b are 128 too large.
+      const auto add =
+          static_cast<std::int32_t>(-static_cast<std::int64_t>(flip) * one.row_sums[first + i]);
+      byte_rows().scale_sums(
+          one.c + ((first + i) * shape_.ldc + column), sums + i * width_,
+          {.add = add,
+           .row = one.row_scales[first + i],
+           .columns = one.column_scales == nullptr ? nullptr : one.column_scales + column,
+           .bias = one.bias == nullptr ? nullptr : one.bias + column},
+          width);
+    }
+  }
+}
+
+void FrozenInt8::pack_strip(const Call& one, std::byte* slot, std::int64_t column,
+                            std::int64_t width) const {
+  const std::int64_t panel_bytes = gemm_->packed_bytes(shape_.k, gemm_->nr);
+  const std::int64_t step = inverses_.empty() ? (shape_.trans_b ? shape_.k : shape_.n)
+                            : shape_.trans_b  ? terms_at_once
+                                              : width;
+  for (std::int64_t term = 0; term < shape_.k; term += terms_at_once) {
+    const std::int64_t terms = std::min(terms_at_once, shape_.k - term);
+    const std::uint8_t* const b = piece_of_b(one, slot, term, terms, column, width);
+    for (std::int64_t j = 0; j < width; j += gemm_->nr) {
+      std::byte* const to =
+          slot + j / gemm_->nr * panel_bytes + gemm_->packed_bytes(term, gemm_->nr);
+      gemm_->pack_b(to, b + j * (shape_.trans_b ? step : 1), shape_.trans_b ? 1 : step,
+                    shape_.trans_b ? step : 1, terms, std::min(gemm_->nr, width - j), flip);
+    }
+  }
+}
+
+// Elements of some terms and columns as int8: where they are stored, or rounded to the scales of
+// the columns.
+const std::uint8_t* FrozenInt8::piece_of_b(const Call& one, std::byte* slot, std::int64_t term,
+                                           std::int64_t terms, std::int64_t column,
+                                           std::int64_t width) const {
+  if (inverses_.empty()) {
+    const auto* const stored = reinterpret_cast<const std::uint8_t*>(one.b.elements);
+    return stored + (shape_.trans_b ? column * shape_.k + term : term * shape_.n + column);
+  }
+  auto* const piece = reinterpret_cast<std::int8_t*>(slot + panels_bytes_ + sums_bytes_);
+  auto* const row = reinterpret_cast<float*>(slot + panels_bytes_ + sums_bytes_ + piece_bytes_);
+  const float* const inverses = inverses_.data() + column;
+  if (shape_.trans_b) {
+    for (std::int64_t j = 0; j < width; ++j) {
+      const std::int64_t from = (column + j) * shape_.k + term;
+      rows_.read(row, one.b, from, from + terms);
+      byte_rows().round_to_bytes(piece + j * terms_at_once, row, inverses + j, false, terms);
+    }
+  } else {
+    for (std::int64_t p = 0; p < terms; ++p) {
+      const std::int64_t from = (term + p) * shape_.n + column;
+      rows_.read(row, one.b, from, from + width);
+      byte_rows().round_to_bytes(piece + p * width, row, inverses, true, width);
+    }
+  }
+  return reinterpret_cast<const std::uint8_t*>(piece);
+}
+
+}  // namespace ondine::kernels

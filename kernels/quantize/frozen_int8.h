@@ -1,0 +1,65 @@
+// Products of floating point rows by a frozen matrix in 8-bit integers (Precision::int8).
+#pragma once
+
+#include <vector>
+
+#include "graph/contract/kernel.h"
+#include "kernels/common/kernel_scratch.h"
+#include "kernels/matmul/gemm_primitive.h"
+#include "kernels/quantize/dequantized_rows.h"
+#include "kernels/quantize/granularity.h"
+#include "kernels/simd/matmul/int8_gemm_table.h"
+
+namespace ondine::kernels {
+
+// c = a op(b) + bias. Each row of a gets a scale when it is read, its largest magnitude / 127, and
+// each column of op(b) one when the kernel is bound. Elements of int8 with one scale for the
+// matrix, a row or a column are multiplied as they are stored; others are rounded to the scale of
+// their column, some at a time. Sums of products are exact, so every instruction set computes the
+// same bits.
+class FrozenInt8 {
+ public:
+  // Whether the context asks for such products and this one is worth it. b is input `first`, as
+  // DequantizedRows takes it; its scale and zero point must be constant.
+  static bool suits(const graph::BindContext& context, std::size_t first,
+                    const math::GemmShape& shape);
+
+  // `shape`: with the most rows of a call.
+  FrozenInt8(graph::BindContext& context, Scratch& scratch, std::size_t first,
+             const math::GemmShape& shape);
+
+  const char* name() const noexcept { return gemm_->name; }
+  const char* isa() const noexcept { return gemm_->isa; }
+
+  // Rows of a and c are stored as the shape says. `bias`: a number for each column, or null.
+  void run(graph::KernelContext& call, std::int64_t rows, math::Elements<const float> a,
+           math::Elements<float> c, const float* bias) const;
+
+ private:
+  struct Call;
+
+  bool takes_bytes() const;
+  void find_scales(const graph::BindContext& context);
+  void read_rows(graph::KernelContext& call, const Call& one) const;
+  void run_strip(const Call& one, std::byte* slot, std::int64_t strip) const;
+  void pack_strip(const Call& one, std::byte* slot, std::int64_t column, std::int64_t width) const;
+  const std::uint8_t* piece_of_b(const Call& one, std::byte* slot, std::int64_t term,
+                                 std::int64_t terms, std::int64_t column, std::int64_t width) const;
+
+  std::size_t first_;
+  math::GemmShape shape_;
+  const math::Int8GemmKernels* gemm_;
+  DequantizedRows rows_;
+  DType dtype_;
+  bool has_plain_bytes_;  // int8, neither packed nor with levels or zero points
+  Granularity::Grid grid_;
+  std::vector<float> scales_;    // of the columns; empty: they are input first + 1, or 1
+  std::vector<float> inverses_;  // empty: elements are multiplied as they are stored
+  bool scales_terms_ = false;    // input first + 1 has one for each term of the sums
+  std::int64_t width_, strips_;
+  std::int64_t a_row_;
+  std::size_t panels_bytes_, sums_bytes_, piece_bytes_;
+  std::size_t slot_, slots_, slots_at_, a_at_, row_scales_at_, row_sums_at_;
+};
+
+}  // namespace ondine::kernels
