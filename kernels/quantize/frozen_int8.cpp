@@ -5,6 +5,7 @@
 #include <limits>
 #include <span>
 
+#include "core/packed_elements.h"
 #include "core/parallel.h"
 #include "kernels/common/rounding.h"
 #include "kernels/common/scratch_pool.h"
@@ -21,12 +22,12 @@ namespace {
 constexpr std::int64_t least_rows = math::least_rounded;
 constexpr std::int64_t least_size = 32;           // of the other two dimensions
 constexpr std::int64_t most_terms = 1 << 17;      // of a sum of 127 x 127 that fits int32
-constexpr std::int64_t strip_elements = 1 << 18;  // of b, which stay in a second-level cache
+constexpr std::int64_t strip_elements = 3 << 17;  // of b, which stay in a second-level cache
 constexpr std::int64_t widest = 256;              // columns, unless fewer strips have more
 constexpr std::int64_t strips_together = 4;       // for two and for four threads
-constexpr std::int64_t terms_at_once = 64;        // that are read from b and packed
-constexpr std::int64_t rows_at_once = 48;         // of sums
-constexpr std::uint8_t flip = 128;                // makes elements of b unsigned
+constexpr std::int64_t piece_size = 1 << 14;  // bytes of b, read and packed, in a first-level cache
+constexpr std::int64_t rows_at_once = 48;     // of sums
+constexpr std::uint8_t flip = 128;            // makes elements of b unsigned
 
 const math::QuantizeKernels& byte_rows() { return *math::simd_tables().quantize; }
 
@@ -115,9 +116,10 @@ FrozenInt8::FrozenInt8(BindContext& context, Scratch& scratch, std::size_t first
       gemm_(math::int8_gemm_implementations(math::simd_tables()).first),
       rows_(context, scratch, first),
       dtype_(matrix_dtype(context, first)),
-      has_plain_bytes_(dtype_ == DType::int8 && !is_packed_matrix(context) &&
-                       context.attr_floats("levels").empty() && !context.has_input(first + 2)),
+      stored_columns_(matrix_shape(context, first)[1]),
       grid_(Granularity(context, matrix_shape(context, first), context.shape(first + 1)).grid()),
+      reading_(reading_of(context)),
+      bits_(is_packed_matrix(context) ? static_cast<std::int64_t>(packed_bits(dtype_)) : 8),
       width_(strip_width(shape, gemm_->nr)),
       strips_(math::divide_up(shape.n, width_)),
       a_row_(row_bytes(shape.k)) {
@@ -125,10 +127,11 @@ FrozenInt8::FrozenInt8(BindContext& context, Scratch& scratch, std::size_t first
   if (shape_.ldc == 0) shape_.ldc = shape_.n;
   find_scales(context);
   const auto bytes = [](std::int64_t n) { return math::align_up(static_cast<std::size_t>(n)); };
+  terms_at_once_ = math::round_up(piece_size / (shape_.trans_b ? gemm_->nr : width_), 64);
   panels_bytes_ = bytes(gemm_->packed_bytes(shape_.k, width_));
   sums_bytes_ = bytes(rows_at_once * width_ * static_cast<std::int64_t>(sizeof(std::int32_t)));
-  piece_bytes_ = bytes(terms_at_once * width_);
-  const std::int64_t longest = std::max(width_, terms_at_once);
+  piece_bytes_ = bytes(terms_at_once_ * (shape_.trans_b ? gemm_->nr : width_));
+  const std::int64_t longest = std::max(width_, terms_at_once_);
   slot_ = panels_bytes_ + sums_bytes_ + piece_bytes_ +
           bytes(longest * static_cast<std::int64_t>(sizeof(float)));
   slots_ = math::ScratchPool::bytes(slot_, context.threads());
@@ -138,17 +141,25 @@ FrozenInt8::FrozenInt8(BindContext& context, Scratch& scratch, std::size_t first
   row_sums_at_ = scratch.add<std::int32_t>(shape_.m);
 }
 
-// Whether one scale belongs to all terms of a column or to all columns of a term.
-bool FrozenInt8::takes_bytes() const {
+FrozenInt8::Reading FrozenInt8::reading_of(const BindContext& context) const {
+  if (context.has_input(first_ + 2)) return Reading::rounded;
+  const bool is_packed = is_packed_matrix(context);
+  const bool has_levels = context.has_attr("levels");
+  // One scale for all terms of a column or for all columns of a term.
   const bool by_row = grid_.row_step == 0 || (grid_.rows == 1 && grid_.row_step == 1);
   const bool by_column = grid_.column_step == 0 || (grid_.columns == 1 && grid_.column_step == 1);
-  return has_plain_bytes_ && by_row && by_column && (grid_.row_step == 0 || grid_.column_step == 0);
+  const bool by_one = grid_.row_step == 0 || grid_.column_step == 0;
+  if (dtype_ == DType::int8 && !has_levels && by_row && by_column && by_one) return Reading::stored;
+  const bool has_nibbles = is_packed && (dtype_ == DType::int4 || dtype_ == DType::uint4);
+  const bool whole_bytes = stored_columns_ % 2 == 0 &&
+                           (grid_.column_step == 0 || grid_.columns == 1 || grid_.columns % 2 == 0);
+  return has_nibbles && whole_bytes ? Reading::levels : Reading::rounded;
 }
 
 void FrozenInt8::find_scales(const BindContext& context) {
   const std::int64_t column_step = shape_.trans_b ? grid_.row_step : grid_.column_step;
   const std::int64_t term_step = shape_.trans_b ? grid_.column_step : grid_.row_step;
-  if (takes_bytes()) {
+  if (reading_ == Reading::stored) {
     scales_terms_ = term_step != 0;
     if (!scales_terms_ && column_step == 0) {
       scales_.assign(static_cast<std::size_t>(shape_.n),
@@ -156,24 +167,30 @@ void FrozenInt8::find_scales(const BindContext& context) {
     }
     return;
   }
+  if (reading_ == Reading::levels) levels_ = levels_of_nibbles(context, dtype_);
   const std::vector<float> largest = largest_magnitudes(context, first_, dtype_);
   const std::int64_t column_block = shape_.trans_b ? grid_.rows : grid_.columns;
   const std::int64_t term_block = shape_.trans_b ? grid_.columns : grid_.rows;
-  const std::int64_t blocks = term_step == 0 ? 1 : math::divide_up(shape_.k, term_block);
+  const std::int64_t term_blocks = term_step == 0 ? 1 : math::divide_up(shape_.k, term_block);
+  const std::int64_t blocks = column_step == 0 ? 1 : math::divide_up(shape_.n, column_block);
+  std::vector<float> most(static_cast<std::size_t>(blocks));  // of the columns of a block
+  for (std::int64_t i = 0; i < term_blocks; ++i) {
+    for (std::int64_t j = 0; j < blocks; ++j) {
+      float& so_far = most[static_cast<std::size_t>(j)];
+      const float next = largest[static_cast<std::size_t>(j * column_step + i * term_step)];
+      so_far = so_far >= next ? so_far : next;  // NaN stays
+    }
+  }
+  for (float& each : most) {
+    each = std::isfinite(each) ? each / 127 : std::numeric_limits<float>::quiet_NaN();
+    if (each < std::numeric_limits<float>::min()) each = 0;
+  }
   scales_.resize(static_cast<std::size_t>(shape_.n));
   inverses_.resize(scales_.size());
   for (std::int64_t j = 0; j < shape_.n; ++j) {
-    float most = 0;
-    for (std::int64_t i = 0; i < blocks; ++i) {
-      const float next =
-          largest[static_cast<std::size_t>(j / column_block * column_step + i * term_step)];
-      most = most >= next ? most : next;  // NaN stays
-    }
-    const auto at = static_cast<std::size_t>(j);
-    scales_[at] = std::isfinite(most) ? most / 127 : std::numeric_limits<float>::quiet_NaN();
-    const bool has_inverse = scales_[at] >= std::numeric_limits<float>::min();
-    if (scales_[at] < std::numeric_limits<float>::min()) scales_[at] = 0;
-    inverses_[at] = has_inverse ? 1 / scales_[at] : 0;
+    const float scale = most[static_cast<std::size_t>(column_step == 0 ? 0 : j / column_block)];
+    scales_[static_cast<std::size_t>(j)] = scale;
+    inverses_[static_cast<std::size_t>(j)] = scale > 0 ? 1 / scale : 0;
   }
 }
 
@@ -242,48 +259,86 @@ void FrozenInt8::run_strip(const Call& one, std::byte* slot, std::int64_t strip)
 
 void FrozenInt8::pack_strip(const Call& one, std::byte* slot, std::int64_t column,
                             std::int64_t width) const {
-  const std::int64_t panel_bytes = gemm_->packed_bytes(shape_.k, gemm_->nr);
-  const std::int64_t step = inverses_.empty() ? (shape_.trans_b ? shape_.k : shape_.n)
-                            : shape_.trans_b  ? terms_at_once
-                                              : width;
-  for (std::int64_t term = 0; term < shape_.k; term += terms_at_once) {
-    const std::int64_t terms = std::min(terms_at_once, shape_.k - term);
-    const std::uint8_t* const b = piece_of_b(one, slot, term, terms, column, width);
-    for (std::int64_t j = 0; j < width; j += gemm_->nr) {
-      std::byte* const to =
-          slot + j / gemm_->nr * panel_bytes + gemm_->packed_bytes(term, gemm_->nr);
-      gemm_->pack_b(to, b + j * (shape_.trans_b ? step : 1), shape_.trans_b ? 1 : step,
-                    shape_.trans_b ? step : 1, terms, std::min(gemm_->nr, width - j), flip);
+  // Pieces of b have whole rows as far as they fit.
+  const std::int64_t columns_at_once = shape_.trans_b ? gemm_->nr : width;
+  for (std::int64_t j = 0; j < width; j += columns_at_once) {
+    const std::int64_t columns = std::min(columns_at_once, width - j);
+    for (std::int64_t term = 0; term < shape_.k; term += terms_at_once_) {
+      const std::int64_t terms = std::min(terms_at_once_, shape_.k - term);
+      pack_piece(one, slot, {term, terms, column + j, columns}, j);
     }
   }
 }
 
-// Elements of some terms and columns as int8: where they are stored, or rounded to the scales of
-// the columns.
-const std::uint8_t* FrozenInt8::piece_of_b(const Call& one, std::byte* slot, std::int64_t term,
-                                           std::int64_t terms, std::int64_t column,
-                                           std::int64_t width) const {
-  if (inverses_.empty()) {
-    const auto* const stored = reinterpret_cast<const std::uint8_t*>(one.b.elements);
-    return stored + (shape_.trans_b ? column * shape_.k + term : term * shape_.n + column);
+void FrozenInt8::pack_piece(const Call& one, std::byte* slot, const Part& part,
+                            std::int64_t first_column) const {
+  const Piece stored = shape_.trans_b ? Piece{part.column, part.columns, part.term, part.terms}
+                                      : Piece{part.term, part.terms, part.column, part.columns};
+  const std::uint8_t* const b = read(one, slot, stored);
+  const std::int64_t row = reading_ == Reading::stored ? stored_columns_ : stored.columns;
+  const std::int64_t panel_bytes = gemm_->packed_bytes(shape_.k, gemm_->nr);
+  for (std::int64_t j = 0; j < part.columns; j += gemm_->nr) {
+    std::byte* const to = slot + (first_column + j) / gemm_->nr * panel_bytes +
+                          gemm_->packed_bytes(part.term, gemm_->nr);
+    gemm_->pack_b(to, b + j * (shape_.trans_b ? row : 1), shape_.trans_b ? 1 : row,
+                  shape_.trans_b ? row : 1, part.terms, std::min(gemm_->nr, part.columns - j),
+                  flip);
   }
-  auto* const piece = reinterpret_cast<std::int8_t*>(slot + panels_bytes_ + sums_bytes_);
+}
+
+// Rows of b lie far apart: the part of a row that the next piece reads in its place.
+void FrozenInt8::prefetch(const std::byte* row, std::int64_t columns) const {
+  const std::int64_t rows = shape_.trans_b ? gemm_->nr : terms_at_once_;
+  const std::byte* const next = row + rows * stored_columns_ * bits_ / 8;
+  for (std::int64_t at = 0; at < columns * bits_ / 8; at += 64) __builtin_prefetch(next + at);
+}
+
+// Elements as int8: where they are stored, or by the scales of the columns of op(b).
+const std::uint8_t* FrozenInt8::read(const Call& one, std::byte* slot, const Piece& piece) const {
+  const auto stored = [&](std::int64_t i) {
+    return one.b.elements + ((piece.row + i) * stored_columns_ + piece.column) * bits_ / 8;
+  };
+  if (reading_ == Reading::stored) {
+    for (std::int64_t i = 0; i < piece.rows; ++i) prefetch(stored(i), piece.columns);
+    return reinterpret_cast<const std::uint8_t*>(stored(0));
+  }
+  auto* const bytes = reinterpret_cast<std::int8_t*>(slot + panels_bytes_ + sums_bytes_);
   auto* const row = reinterpret_cast<float*>(slot + panels_bytes_ + sums_bytes_ + piece_bytes_);
-  const float* const inverses = inverses_.data() + column;
-  if (shape_.trans_b) {
-    for (std::int64_t j = 0; j < width; ++j) {
-      const std::int64_t from = (column + j) * shape_.k + term;
-      rows_.read(row, one.b, from, from + terms);
-      byte_rows().round_to_bytes(piece + j * terms_at_once, row, inverses + j, false, terms);
+  for (std::int64_t i = 0; i < piece.rows; ++i) {
+    std::int8_t* const to = bytes + i * piece.columns;
+    prefetch(stored(i), piece.columns);
+    const float* const factors = inverses_.data() + (shape_.trans_b ? piece.row + i : piece.column);
+    if (reading_ == Reading::levels) {
+      read_levels(one, to, piece.row + i, piece, factors);
+      continue;
     }
-  } else {
-    for (std::int64_t p = 0; p < terms; ++p) {
-      const std::int64_t from = (term + p) * shape_.n + column;
-      rows_.read(row, one.b, from, from + width);
-      byte_rows().round_to_bytes(piece + p * width, row, inverses, true, width);
-    }
+    const std::int64_t from = (piece.row + i) * stored_columns_ + piece.column;
+    rows_.read(row, one.b, from, from + piece.columns);
+    byte_rows().round_to_bytes(to, row, factors, !shape_.trans_b, piece.columns);
   }
-  return reinterpret_cast<const std::uint8_t*>(piece);
+  return reinterpret_cast<const std::uint8_t*>(bytes);
+}
+
+void FrozenInt8::read_levels(const Call& one, std::int8_t* to, std::int64_t row, const Piece& piece,
+                             const float* factors) const {
+  const auto* const packed = reinterpret_cast<const std::uint8_t*>(one.b.elements) +
+                             (row * stored_columns_ + piece.column) / 2;
+  const float* const scales = one.b.scale + row / grid_.rows * grid_.row_step;
+  const bool each = grid_.column_step != 0 && grid_.columns == 1;
+  const std::int64_t block = grid_.column_step == 0 || each ? stored_columns_ : grid_.columns;
+  for (std::int64_t j = 0; j < piece.columns;) {
+    const std::int64_t at = piece.column + j;
+    const std::int64_t count = std::min(piece.columns - j, block - at % block);
+    const std::int64_t scale = each ? at * grid_.column_step : at / block * grid_.column_step;
+    byte_rows().levels_to_bytes(to + j, packed + j / 2,
+                                {.levels = levels_.data(),
+                                 .scale = scales + scale,
+                                 .each_scale = each,
+                                 .factor = shape_.trans_b ? factors : factors + j,
+                                 .each_factor = !shape_.trans_b},
+                                count);
+    j += count;
+  }
 }
 
 }  // namespace ondine::kernels

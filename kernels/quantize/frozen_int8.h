@@ -1,6 +1,7 @@
 // Products of floating point rows by a frozen matrix in 8-bit integers (Precision::int8).
 #pragma once
 
+#include <array>
 #include <vector>
 
 #include "graph/contract/kernel.h"
@@ -37,26 +38,46 @@ class FrozenInt8 {
 
  private:
   struct Call;
+  // How elements of b become bytes.
+  enum class Reading {
+    stored,  // they are
+    levels,  // 4 bits are looked up
+    rounded  // numbers are rounded
+  };
 
-  bool takes_bytes() const;
+  Reading reading_of(const graph::BindContext& context) const;
   void find_scales(const graph::BindContext& context);
   void read_rows(graph::KernelContext& call, const Call& one) const;
   void run_strip(const Call& one, std::byte* slot, std::int64_t strip) const;
   void pack_strip(const Call& one, std::byte* slot, std::int64_t column, std::int64_t width) const;
-  const std::uint8_t* piece_of_b(const Call& one, std::byte* slot, std::int64_t term,
-                                 std::int64_t terms, std::int64_t column, std::int64_t width) const;
+  // Terms and columns of op(b), and the rows and columns of b as it is stored.
+  struct Part {
+    std::int64_t term, terms, column, columns;
+  };
+  struct Piece {
+    std::int64_t row, rows, column, columns;
+  };
+  void pack_piece(const Call& one, std::byte* slot, const Part& part,
+                  std::int64_t first_column) const;
+  const std::uint8_t* read(const Call& one, std::byte* slot, const Piece& piece) const;
+  void read_levels(const Call& one, std::int8_t* to, std::int64_t row, const Piece& piece,
+                   const float* factors) const;
+  void prefetch(const std::byte* row, std::int64_t columns) const;
 
   std::size_t first_;
   math::GemmShape shape_;
   const math::Int8GemmKernels* gemm_;
   DequantizedRows rows_;
   DType dtype_;
-  bool has_plain_bytes_;  // int8, neither packed nor with levels or zero points
+  std::int64_t stored_columns_;
   Granularity::Grid grid_;
+  Reading reading_;
+  std::int64_t bits_;  // of an element that is stored
+  std::array<float, 16> levels_ = {};
   std::vector<float> scales_;    // of the columns; empty: they are input first + 1, or 1
-  std::vector<float> inverses_;  // empty: elements are multiplied as they are stored
+  std::vector<float> inverses_;  // 1 / scale, of elements that are not stored as bytes
   bool scales_terms_ = false;    // input first + 1 has one for each term of the sums
-  std::int64_t width_, strips_;
+  std::int64_t width_, strips_, terms_at_once_;
   std::int64_t a_row_;
   std::size_t panels_bytes_, sums_bytes_, piece_bytes_;
   std::size_t slot_, slots_, slots_at_, a_at_, row_scales_at_, row_sums_at_;

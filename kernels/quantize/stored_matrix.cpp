@@ -37,6 +37,16 @@ DType matrix_dtype(const BindContext& context, std::size_t index) {
   return is_packed_matrix(context) ? packed_dtype(context) : context.dtype(index);
 }
 
+std::array<float, 16> levels_of_nibbles(const NodeView& node, DType dtype) {
+  const auto given = node.attr_floats("levels");
+  std::array<float, 16> levels;
+  for (std::size_t i = 0; i < levels.size(); ++i) {
+    const int number = static_cast<int>(i) - (dtype == DType::int4 && i >= 8 ? 16 : 0);
+    levels[i] = given.empty() ? static_cast<float>(number) : given[i];
+  }
+  return levels;
+}
+
 std::optional<Dims> matrix_dims(const InferContext& context, std::size_t index) {
   if (!is_packed_matrix(context)) {
     return context.ranked(index) ? std::optional(context.dims(index)) : std::nullopt;

@@ -4,6 +4,7 @@
 // packed_shape has the rows and columns.
 #pragma once
 
+#include <array>
 #include <optional>
 
 #include "graph/contract/infer.h"
@@ -17,6 +18,10 @@ DType matrix_dtype(const graph::InferContext& context, std::size_t index);
 DType matrix_dtype(const graph::BindContext& context, std::size_t index);
 std::optional<graph::Dims> matrix_dims(const graph::InferContext& context, std::size_t index);
 Shape matrix_shape(const graph::BindContext& context, std::size_t index);
+
+// The numbers that elements of 4 bits mean without a scale, by their bits: the attribute `levels`,
+// or those of the dtype, int4 or uint4.
+std::array<float, 16> levels_of_nibbles(const graph::NodeView& node, DType dtype);
 
 // The elements of b one a byte, by operators of the standard.
 graph::Val unpacked_matrix(const graph::ExpandContext& context, std::size_t index);

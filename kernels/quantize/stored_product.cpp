@@ -68,10 +68,7 @@ bool StoredProduct::take_elements(const BindContext& context) {
   }
   if (dtype != DType::int4 && dtype != DType::uint4) return false;
   b_.as = math::StoredAs::nibbles;
-  for (std::size_t i = 0; i < levels_.size(); ++i) {
-    const int number = static_cast<int>(i) - (dtype == DType::int4 && i >= 8 ? 16 : 0);
-    levels_[i] = levels.empty() ? static_cast<float>(number) : levels[i];
-  }
+  levels_ = levels_of_nibbles(context, dtype);
   // Lanes without an element multiply a level by 0.
   const bool finite =
       std::all_of(levels_.begin(), levels_.end(), [](float x) { return std::isfinite(x); });

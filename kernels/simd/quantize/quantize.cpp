@@ -100,6 +100,7 @@ constinit const QuantizeKernels quantize_kernels = {
     &maximum_bytes,
     &unpack_4bits,
     &look_up_levels,
+    &levels_to_bytes,
     &stored_product,
 };
 

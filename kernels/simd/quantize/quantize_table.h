@@ -41,6 +41,16 @@ struct ScaledRow {
   const float* bias;     // null: 0
 };
 
+// What 4-bit elements become: bytes round((levels[x] scale) factor), of scales and factors one for
+// all or (each) one for each element.
+struct LevelBytes {
+  const float* levels;  // 16
+  const float* scale;
+  bool each_scale;
+  const float* factor;
+  bool each_factor;
+};
+
 // Parameters of two rows of quantized numbers. An element ^ flip is an unsigned number.
 struct QuantizedPair {
   float scale_a, zero_point_a;  // of the unsigned numbers
@@ -108,6 +118,10 @@ struct QuantizeKernels {
   // y = levels[x] scale, rounded once; x < 16. A scale for all or (each) one for each.
   void (*look_up_levels)(float* y, const std::uint8_t* x, const float* levels, const float* scale,
                          bool each, std::int64_t n);
+  // The first n of packed elements, every step rounded, the last to even; products are at most
+  // 127.5 in magnitude.
+  void (*levels_to_bytes)(std::int8_t* y, const std::uint8_t* packed, const LevelBytes& by,
+                          std::int64_t n);
   const StoredProductKernels* stored_product;
 };
 

@@ -1,6 +1,7 @@
 // Compiled without contraction: a product and the sum after it are both rounded.
 #include "kernels/simd/quantize/quantized_rows.h"
 
+#include "kernels/simd/quantize/levels.h"
 #include "kernels/simd/quantize/requantize_vectors.h"
 #include "kernels/simd/vector/pairs_bf16.h"
 #include "kernels/simd/vector/widened.h"
@@ -78,7 +79,62 @@ ONDINE_INLINE std::uint32_t largest_magnitude(const X* x, const float* factors, 
   return static_cast<std::uint32_t>(largest);
 }
 
+#if defined(__AVX2__)
+// Elements of whole vectors; returns their number.
+template <bool each_scale, bool each_factor>
+ONDINE_INLINE std::int64_t level_vectors(std::uint8_t* y, const std::uint8_t* packed,
+                                         const LevelBytes& given, std::int64_t n) {
+  const LevelBytes by = given;
+  const Levels table(by.levels);
+  const Vec<float> scale = broadcast(by.scale[0]);
+  const Vec<float> factor = broadcast(by.factor[0]);
+  alignas(16) std::uint8_t elements[32];
+  std::int64_t i = 0;
+  for (; i + 32 <= n; i += 32) {
+    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(packed + i / 2));
+    const __m128i mask = _mm_set1_epi8(15);
+    const __m128i low = _mm_and_si128(bytes, mask);
+    const __m128i high = _mm_and_si128(_mm_srli_epi16(bytes, 4), mask);
+    _mm_store_si128(reinterpret_cast<__m128i*>(elements), _mm_unpacklo_epi8(low, high));
+    _mm_store_si128(reinterpret_cast<__m128i*>(elements + 16), _mm_unpackhi_epi8(low, high));
+#pragma GCC unroll 4
+    for (int j = 0; j < 32; j += lanes<float>) {
+      const Vec<float> x =
+          table[load_byte_lanes(elements + j)] * (each_scale ? load(by.scale + i + j) : scale);
+      const Vec<float> whole = x * (each_factor ? load(by.factor + i + j) : factor) + rounder;
+      store_bytes(y + i + j, bits<float>(whole), lanes<float>);
+    }
+  }
+  return i;
+}
+#endif
+
+template <bool each_scale, bool each_factor>
+ONDINE_INLINE void level_bytes(std::int8_t* y, const std::uint8_t* packed, const LevelBytes& by,
+                               std::int64_t n) {
+  std::int64_t i = 0;
+#if defined(__AVX2__)
+  i = level_vectors<each_scale, each_factor>(reinterpret_cast<std::uint8_t*>(y), packed, by, n);
+#endif
+  for (; i < n; ++i) {
+    const int x = packed[i / 2] >> (i % 2 * 4) & 15;
+    const float number = by.levels[x] * by.scale[each_scale ? i : 0];
+    const float whole = number * by.factor[each_factor ? i : 0] + rounder;
+    y[i] = static_cast<std::int8_t>(__builtin_bit_cast(std::int32_t, whole));
+  }
+}
+
 }  // namespace
+
+void levels_to_bytes(std::int8_t* y, const std::uint8_t* packed, const LevelBytes& by,
+                     std::int64_t n) {
+  if (by.each_scale) {
+    return by.each_factor ? level_bytes<true, true>(y, packed, by, n)
+                          : level_bytes<true, false>(y, packed, by, n);
+  }
+  by.each_factor ? level_bytes<false, true>(y, packed, by, n)
+                 : level_bytes<false, false>(y, packed, by, n);
+}
 
 template <class X>
 std::int32_t row_to_bytes(std::int8_t* y, float* scale, const X* x, const float* factors,

@@ -14,6 +14,8 @@ std::int32_t row_to_bytes(std::int8_t* y, float* scale, const X* x, const float*
                           std::int64_t n);
 void round_row_to_bytes(std::int8_t* y, const float* x, const float* factors, bool each,
                         std::int64_t n);
+void levels_to_bytes(std::int8_t* y, const std::uint8_t* packed, const LevelBytes& by,
+                     std::int64_t n);
 void scale_sums(Elements<float> y, const std::int32_t* sums, const ScaledRow& by, std::int64_t n);
 void look_up_bytes(std::uint8_t* y, const std::uint8_t* x, const std::uint8_t* table,
                    std::int64_t n);
