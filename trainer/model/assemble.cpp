@@ -112,10 +112,19 @@ class Assembler {
     for (std::size_t i = 0; i < starts.size(); ++i) {
       make_initialization(i, std::move(starts[i]), start_defs[i].graph);
     }
+    warn_of_precision();
     findings_.throw_if_any();
     if (trains) functions_.folded = graphs_.take_folded();
     functions_.warnings = findings_.warnings();
     return std::move(functions_);
+  }
+
+  void warn_of_precision() {
+    if (use_ != GraphUse::run || options_->precision != Precision::int8) return;
+    if (graphs_.multiplied_bytes() || graphs_.rewrites()) return;
+    findings_.warn(ErrorCode::mismatch,
+                   "precision int8 computes what bf16 does: no product multiplies by a frozen "
+                   "matrix of 65536 elements or more");
   }
 
   Inference inference(std::vector<Variable> variables, const FoldedConvolutions& folded) {

@@ -99,6 +99,7 @@ void GraphAssembler::rewrite(Graph& graph, GraphUse use, const StageObserver& ob
   // What runs once would keep the constants that folding makes, as the zeros of adapters are.
   if (optimized && whole && use != GraphUse::run_once)
     optimize(graph, all_operators(), *options_, folded_, rounded_);
+  multiplied_bytes_ = multiplied_bytes_ || multiplies_bytes(graph);
   observe(observer, "optimized", graph);
 }
 

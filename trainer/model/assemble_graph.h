@@ -48,6 +48,8 @@ class GraphAssembler {
   graph::FoldedConvolutions take_folded() { return std::move(folded_); }
   // Must outlive the assembler; may be null.
   void set_rounded(RoundedWeights* rounded) noexcept { rounded_ = rounded; }
+  // Whether a graph that was made multiplies frozen matrices in 8 bits.
+  bool multiplied_bytes() const noexcept { return multiplied_bytes_; }
 
   // `variables`: initializers that become inputs. A graph to describe has no nodes, and is
   // optimized only where that tells more of its outputs.
@@ -66,6 +68,7 @@ class GraphAssembler {
   std::shared_ptr<graph::Symbols> symbols_;
   graph::FoldedConvolutions folded_;
   RoundedWeights* rounded_ = nullptr;
+  bool multiplied_bytes_ = false;
 };
 
 }  // namespace ondine::trainer

@@ -88,6 +88,18 @@ void optimize(graph::Graph& graph, const graph::Catalogue& catalogue, const Load
   graph::drop_unread_constants(graph);
 }
 
+bool multiplies_bytes(const graph::Graph& graph) {
+  return std::ranges::any_of(graph.nodes, [](const graph::Node& node) {
+    const graph::NodeView view(node);
+    if (node.op->domain == graph::ondine_domain) {
+      if (node.op->name == "DequantizeMatMul" && view.has_input(2)) return true;
+      if (node.op->name == "ProjectedCrossEntropy" && view.has_input(3)) return true;
+    }
+    return std::ranges::any_of(node.subgraphs,
+                               [](const auto& sub) { return multiplies_bytes(*sub.graph); });
+  });
+}
+
 }  // namespace ondine::trainer
 
 namespace ondine {

@@ -20,4 +20,8 @@ void recognize(graph::Graph& graph, const graph::Catalogue& catalogue, const Loa
 void optimize(graph::Graph& graph, const graph::Catalogue& catalogue, const LoadOptions& options,
               graph::FoldedConvolutions& folded, RoundedWeights* rounded);
 
+// Whether an optimized graph has products that Precision::int8 computes in 8 bits if they have rows
+// enough.
+bool multiplies_bytes(const graph::Graph& graph);
+
 }  // namespace ondine::trainer

@@ -167,8 +167,9 @@ Tensor RoundedWeights::of(const Tensor& weights) {
 graph::RoundedMatrix RoundedWeights::in_bytes(const Tensor& weights, std::int64_t axis) {
   const DeferredElements* const copy = deferred_elements(weights);
   const std::lock_guard lock(mutex_);
-  graph::RoundedMatrix& held = bytes_[copy != nullptr ? copy->memory() : weights.data()];
+  auto& [source, held] = bytes_[copy != nullptr ? copy->memory() : weights.data()];
   if (held.elements.defined()) return held;
+  source = weights;
   StoredWeights from{weights, {}, nullptr, axis};
   const bool unread = copy != nullptr && !copy->computed();
   from.stored = unread ? copy->source()

@@ -38,7 +38,11 @@ class RoundedWeights {
   std::vector<std::weak_ptr<const MappedFile>> files_;
   std::mutex mutex_;
   std::map<const void*, Tensor> known_;  // by the memory of the weights
-  std::map<const void*, graph::RoundedMatrix> bytes_;
+  struct Bytes {
+    Tensor source;  // keeps its memory from others
+    graph::RoundedMatrix matrix;
+  };
+  std::map<const void*, Bytes> bytes_;
 };
 
 }  // namespace ondine::trainer

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include <ondine/build.h>
+#include <ondine/error.h>
 #include <ondine/prepare.h>
 
 #include "core/float_formats.h"
@@ -278,4 +279,97 @@ TEST_CASE("products of few rows read the matrix in 8 bits with the precision of 
   CHECK(difference < 0.005);  // of the matrix alone
   const auto bytes = save_product(folder, Held::int8, false, true);
   CHECK(infer(bytes, few, Precision::int8) == infer(bytes, few, Precision::float32));
+}
+
+TEST_CASE("matrices in 8 bits under a budget are read in turns, with the same bits") {
+  const TemporaryFolder folder;
+  const auto file = save_network(folder);
+  LoadOptions options{.precision = Precision::int8};
+  Model ample = Model::load(file, options);
+  const PlanInfo plan = ample.plan(batch(64), 0);
+  options.memory_budget = plan.arena_bytes + plan.constant_bytes + plan.state_bytes - 50000;
+  Model lean = Model::load(file, options);
+  CHECK(lean.plan(batch(64), 0).constant_bytes < plan.constant_bytes);
+  for (int i = 0; i < 3; ++i) {
+    CHECK(lean.train_step(batch(64))["loss"].tensor().item<float>() ==
+          ample.train_step(batch(64))["loss"].tensor().item<float>());
+  }
+}
+
+TEST_CASE("a table that a product multiplies in 8 bits is looked up so") {
+  const TemporaryFolder folder;
+  ModelBuilder b("network");
+  const Tensor table = random_floats({classes, depth}, 5);
+  const auto ids = b.input("ids", DType::int64, {"N"});
+  const auto words = b.initializer("words", table);
+  const auto x = b.node("Gather", {words, ids});
+  b.output(x, DType::float32, {"N", depth});
+  b.output(b.node("MatMul", {x, b.node("Transpose", {words})}), DType::float32, {"N", classes});
+  const auto file = folder / "tied.onnx";
+  b.save(file);
+  Tensor rows(DType::int64, {20});
+  std::int64_t next = 0;
+  for (std::int64_t& row : rows.mutable_values<std::int64_t>()) row = next++;
+  const Model model = Model::load(file, {.precision = Precision::int8});
+  const Tensor found = model.infer({{"ids", rows}})[0].second.tensor();
+  double worst = 0;
+  for (std::size_t i = 0; i < 20 * depth; ++i) {
+    const double difference = double{found.values<float>()[i]} - double{table.values<float>()[i]};
+    worst = std::max(worst, std::abs(difference));
+  }
+  CHECK(worst > 0);
+  CHECK(worst <= 2 * 0.5001 / 127);  // the largest of a row is at most 2
+}
+
+TEST_CASE("the scores of a frozen head are products in 8 bits, and their derivatives follow") {
+  constexpr std::int64_t words = 4200;
+  const TemporaryFolder folder;
+  ModelBuilder b("network");
+  const auto x = b.input("x", DType::float32, {"N", depth});
+  const auto scale = b.initializer("scale", random_floats({depth}, 1));
+  const auto head = b.initializer("head", random_floats({words, depth}, 3, -0.3F, 0.3F));
+  const auto h = b.node("Mul", {x, scale});
+  b.output(b.node("MatMul", {h, b.node("Transpose", {head})}), DType::float32, {"N", words});
+  const auto plain = folder / "plain.onnx", file = folder / "head.onnx";
+  b.save(plain);
+  PrepareOptions options;
+  options.init = WeightInit::keep;
+  options.train = {"scale"};
+  options.freeze = {"head"};
+  options.optimizer = Sgd{.learning_rate = 1};
+  prepare(plain, file, options);
+  const auto run = [&](Precision precision, int threads) {
+    Model model = Model::load(file, {.threads = threads, .precision = precision});
+    std::vector<float> losses;
+    for (int i = 0; i < 8; ++i) {
+      losses.push_back(model.train_step(batch(150))["loss"].tensor().item<float>());
+    }
+    return losses;
+  };
+  const auto full = run(Precision::float32, 1), bytes = run(Precision::int8, 1);
+  CHECK(run(Precision::int8, 2) == bytes);
+  CHECK(bytes.front() != run(Precision::bfloat16, 1).front());
+  CHECK(bytes.front() == Approx(full.front()).epsilon(0.001));
+  REQUIRE(full.front() - full.back() > 0.05F);
+  CHECK(bytes.front() - bytes.back() == Approx(full.front() - full.back()).epsilon(0.05));
+}
+
+TEST_CASE("precision int8 that computes no product in 8 bits is told") {
+  const TemporaryFolder folder;
+  ModelBuilder b("small");
+  const auto x = b.input("x", DType::float32, {"N", 8});
+  b.output(b.node("MatMul", {x, b.initializer("w", random_floats({8, 9}, 1))}), DType::float32,
+           {"N", 9});
+  const auto small = folder / "small.onnx";
+  b.save(small);
+  const auto warnings = [](const std::filesystem::path& file, Precision precision) {
+    return Model::load(file, {.precision = precision}).warnings();
+  };
+  REQUIRE(warnings(small, Precision::int8).size() == 1);
+  CHECK_THAT(warnings(small, Precision::int8)[0],
+             Catch::Contains("no product multiplies by a frozen matrix"));
+  CHECK(warnings(small, Precision::bfloat16).empty());
+  CHECK_THROWS_AS(Model::load(small, {.precision = Precision::int8, .strict = true}), Error);
+  const auto product = save_product(folder, Held::nf4, false, false);
+  CHECK(warnings(product, Precision::int8).empty());
 }
