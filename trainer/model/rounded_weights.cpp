@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <optional>
 
 #include "core/byte_order.h"
 #include "core/deferred.h"
@@ -71,8 +72,9 @@ void StoredWeights::for_pieces(Body&& body) const {
   std::array<std::byte, piece * sizeof(float)> copy;
   const kernels::ConvertRow widen = kernels::row_to_float(owner.dtype());
   const std::size_t size = size_of(owner.dtype());
-  const HeldElements held(owner);
-  const std::byte* const from = file ? stored.data() : static_cast<const std::byte*>(held.data());
+  std::optional<HeldElements> held;
+  if (!file) held.emplace(owner);
+  const std::byte* const from = file ? stored.data() : static_cast<const std::byte*>(held->data());
   std::size_t done = 0;
   for (std::int64_t i = 0; i < rows(); ++i) {
     for (std::int64_t j = 0; j < columns(); j += piece) {

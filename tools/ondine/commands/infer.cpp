@@ -118,6 +118,7 @@ void save_all(const NamedValues& outputs, const fs::path& folder) {
 
 int run_infer(const CommandOptions& options) {
   const LoadOptions load = load_of(options);
+  note_precision(load);
   Model model = Model::load(options.text("model"), load);
   const std::size_t warned = print_warnings(model);
   if (options.has("checkpoint")) take_checkpoint(model, options.text("checkpoint"));

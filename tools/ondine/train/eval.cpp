@@ -34,7 +34,9 @@ void name_target(const Model& model, const CommandOptions& options, OptionValues
 }
 
 int run_eval(const CommandOptions& options) {
-  Model model = Model::load(options.text("model"), load_of(options));
+  const LoadOptions load = load_of(options);
+  note_precision(load);
+  Model model = Model::load(options.text("model"), load);
   print_warnings(model);
   if (options.has("checkpoint")) take_checkpoint(model, options.text("checkpoint"));
   if (options.has("averaged")) take_averages(model);

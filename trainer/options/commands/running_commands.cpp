@@ -49,7 +49,7 @@ CommandRows infer_rows() {
               "a text");
   add_inference_on_data(rows);
   add_sampling(rows);
-  rows.use(OptionGroup::load, {"threads", "deadline", "operator-set"});
+  rows.use(OptionGroup::load, {"threads", "precision", "deadline", "operator-set"});
   return rows;
 }
 

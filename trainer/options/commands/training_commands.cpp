@@ -133,7 +133,7 @@ CommandRows eval_rows() {
   rows.use(OptionGroup::evaluate);
   rows.checkpoint();
   rows.flag("averaged", "Use the averages of the parameters");
-  rows.use(OptionGroup::load, {"threads", "deadline", "operator-set"});
+  rows.use(OptionGroup::load, {"threads", "precision", "deadline", "operator-set"});
   rows.json();
   rows.job_file();
   return rows;
