@@ -20,6 +20,7 @@ from peer_process import TOLERANCE, serve
 
 CHECKED = 1
 TOLERANCE["bf16"] = 0.01
+TOLERANCE["int8"] = 0.02
 
 
 def write(name, folder, build):
@@ -52,7 +53,7 @@ def serve_torch(options):
 
     def make_step():
         torch.set_num_threads(options.threads)
-        return language_models.Step(options.serve, options.precision == "bf16")
+        return language_models.Step(options.serve, options.precision != "float32")
 
     serve(make_step)
 

@@ -27,6 +27,6 @@ def write_models(workloads, folder, build):
 def ondine_process(workload, folder, options, more=()):
     """more: further words for bench_run."""
     files = [str(folder / f"{workload}.{ending}") for ending in ("onnx", "x.npy", "label.npy")]
-    words = [*more, *(["bf16"] if options.precision == "bf16" else [])]
+    words = [*more, *([options.precision] if options.precision != "float32" else [])]
     return Process([str(options.build / "bin/bench_run"), *files, str(options.threads), *words],
                    options.threads)
