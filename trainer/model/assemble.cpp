@@ -123,8 +123,8 @@ class Assembler {
     if (use_ != GraphUse::run || options_->precision != Precision::int8) return;
     if (graphs_.multiplied_bytes() || graphs_.rewrites()) return;
     findings_.warn(ErrorCode::mismatch,
-                   "precision int8 computes what bf16 does: no product multiplies by a frozen "
-                   "matrix of 65536 elements or more");
+                   "precision int8 computes what bf16 does: no MatMul or plain Gemm has a frozen "
+                   "matrix of 65536 elements or more as its second factor");
   }
 
   Inference inference(std::vector<Variable> variables, const FoldedConvolutions& folded) {

@@ -367,7 +367,7 @@ TEST_CASE("precision int8 that computes no product in 8 bits is told") {
   };
   REQUIRE(warnings(small, Precision::int8).size() == 1);
   CHECK_THAT(warnings(small, Precision::int8)[0],
-             Catch::Contains("no product multiplies by a frozen matrix"));
+             Catch::Contains("no MatMul or plain Gemm has a frozen matrix"));
   CHECK(warnings(small, Precision::bfloat16).empty());
   CHECK_THROWS_AS(Model::load(small, {.precision = Precision::int8, .strict = true}), Error);
   const auto product = save_product(folder, Held::nf4, false, false);
