@@ -63,7 +63,8 @@ class Merger {
     const auto place = [&](std::int64_t at) {
       return std::clamp<std::int64_t>(at < 0 ? at + *size : at, 0, *size);
     };
-    parts_[key].push_back({position, place(*start), place(*end)});
+    const Part part{position, place(*start), place(*end)};
+    if (part.begin < part.end) parts_[key].push_back(part);  // empty ones stay
   }
 
   bool shares_out(Key key, std::vector<Part>& parts) const {
@@ -71,7 +72,7 @@ class Merger {
     std::ranges::sort(parts, {}, &Part::begin);
     std::int64_t next = 0;
     for (const Part& part : parts) {
-      if (part.begin != next || part.end <= part.begin) return false;
+      if (part.begin != next) return false;
       next = part.end;
     }
     return next == size_of_axis(key);

@@ -82,6 +82,16 @@ bool takes_all(const Candidate& candidate) {
          std::ranges::all_of(steps.values<std::int64_t>(), [](auto step) { return step > 0; });
 }
 
+// Whether a Concat has no elements but those of its first input.
+bool joins_nothing(const Candidate& candidate) {
+  if (!keeps_type(candidate)) return false;
+  const auto inputs = std::span(candidate.view.node().inputs).subspan(1);
+  return std::ranges::all_of(inputs, [&](ValueId id) {
+    const Type& type = candidate.graph[id].type;
+    return type.ranked() && std::ranges::any_of(*type.dims, [](Dim dim) { return dim.same(0); });
+  });
+}
+
 struct Rule {
   std::string_view name;
   bool (*holds)(const Candidate&);
@@ -92,6 +102,7 @@ struct Rule {
 // condition.
 constexpr std::array rules{
     Rule{"Identity", always},
+    Rule{"Concat", joins_nothing},
     Rule{"Cast", keeps_dtype},
     Rule{"CastLike", keeps_dtype},
     Rule{"Expand", keeps_type},

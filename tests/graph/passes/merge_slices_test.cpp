@@ -79,6 +79,9 @@ TEST_CASE("slices that share out an axis become one Split, in the order of their
   const Merged first_axis({{0, 1, std::nullopt}, {1, 2, 0}, {0, 3, 1}});
   CHECK(first_axis.ops == Ops{"Split", "Slice"});
   CHECK(first_axis.axis == 0);
+  const Merged beside_empty({{0, 2}, {6, 99}, {2, 6}});  // what partial_rotary_factor = 1 leaves
+  CHECK(beside_empty.ops == Ops{"Split", "Slice"});
+  CHECK(beside_empty.sizes == Int64s{2, 4});
 }
 
 TEST_CASE("slices that overlap, leave something out, go in steps or of unknown sizes stay") {

@@ -11,6 +11,7 @@ using namespace graph;  // NOLINT
 const OpDef identity{.name = "Identity"};
 const OpDef foreign_identity{.name = "Identity", .domain = "org.example"};
 const OpDef cast{.name = "Cast"};
+const OpDef concat{.name = "Concat"};
 const OpDef expand{.name = "Expand"};
 const OpDef transpose{.name = "Transpose"};
 const OpDef dropout{.name = "Dropout"};
@@ -111,6 +112,11 @@ TEST_CASE("of nodes that may return their input those go that certainly do") {
       {cast, open, open, true},
       {cast, unranked, unranked, true},
       {cast, open, Type::tensor(DType::float64, Dims{Dim()}), false},
+      {concat, two, two, true},
+      {concat, two, two, true, {}, 13, {Tensor(DType::float32, {0})}},
+      {concat, named, named, false, {}, 13, {Tensor(DType::float32, {2})}},
+      {concat, open, open, false},
+      {concat, two, floats({3}), false},
       {expand, two, two, true},
       {expand, floats({1}), two, false},
       {expand, two, floats({1, 2}), false},
