@@ -101,16 +101,11 @@ struct Rule {
 // Facts beyond OpTraits: operators that keep any shape, and operators that are identities under a
 // condition.
 constexpr std::array rules{
-    Rule{"Identity", always},
-    Rule{"Concat", joins_nothing},
-    Rule{"Cast", keeps_dtype},
-    Rule{"CastLike", keeps_dtype},
-    Rule{"Expand", keeps_type},
-    Rule{"Transpose", keeps_order},
-    Rule{"Dropout", drops_nothing},
-    Rule{"Pad", pads_nothing},
-    Rule{"Slice", takes_all},
-    Rule{"SumTo", keeps_type, ondine_domain},
+    Rule{"Identity", always},       Rule{"Concat", joins_nothing},
+    Rule{"Cast", keeps_dtype},      Rule{"CastLike", keeps_dtype},
+    Rule{"Expand", keeps_type},     Rule{"Transpose", keeps_order},
+    Rule{"Dropout", drops_nothing}, Rule{"Pad", pads_nothing},
+    Rule{"Slice", takes_all},       Rule{"SumTo", keeps_type, ondine_domain},
 };
 
 bool is_identity(const Node& node, const Graph& graph, const std::vector<bool>& read) {
