@@ -1,4 +1,4 @@
-// Primitives without a workspace: pooling, normalization, softmax.
+// Primitives: pooling, normalization, softmax, gradients of convolutions.
 #pragma once
 
 #include <memory>
@@ -17,6 +17,10 @@ class Implementation {
  public:
   virtual ~Implementation() = default;
   virtual void run(ThreadPool& pool, const Args& args) const = 0;
+  // Bytes of the workspace that `args` must have.
+  virtual std::size_t workspace() const { return 0; }
+  // The instruction set that it uses of these.
+  virtual std::string_view isa(const SimdTables& kernels) const { return isa_name(kernels); }
 };
 
 // `make` of an Algorithm that is constructed from a descriptor and an instruction set.
@@ -42,16 +46,19 @@ class Primitive {
       : Primitive(supporting_by_name(list, name, desc, kernels), desc, kernels) {}
 
   void run(ThreadPool& pool, const Args& args) const { implementation_->run(pool, args); }
+  std::size_t workspace() const { return implementation_->workspace(); }
   std::string_view name() const noexcept { return name_; }
   std::string_view isa() const noexcept { return isa_; }
 
  private:
   Primitive(const Entry& entry, const Desc& desc, const SimdTables& kernels)
-      : name_(entry.name), isa_(isa_name(kernels)), implementation_(entry.make(desc, kernels)) {}
+      : name_(entry.name),
+        implementation_(entry.make(desc, kernels)),
+        isa_(implementation_->isa(kernels)) {}
 
   std::string_view name_;
-  std::string_view isa_;
   std::shared_ptr<const Implementation<Args>> implementation_;
+  std::string_view isa_;
 };
 
 }  // namespace ondine::math

@@ -2,7 +2,7 @@
 // derivative by the weights, read x and normalize it themselves, provided that nothing else reads z
 // but its shape, which is that of x:
 //   y = Conv(z, w)                  y, ... = NormalizedConv(x, ..., w)
-//   dw = ConvGradWeight(z, dy, s)   dw = NormalizedConvGradWeight(x, ..., dy, s)
+//   dw = ConvGradWeight(z, dy, s)   dw = ConvGrads(dy, x, w, ...)
 // A depthwise convolution that made x finds its statistics, while it has x in a cache. Products
 // that round their factors best read z as it is stored, so that with them only depthwise
 // convolutions take the normalization.
@@ -50,8 +50,8 @@ class Fuser {
     const std::size_t others = shapes.size() + (derivative ? 1 : 0);
     if (static_cast<std::size_t>(uses.readers(z)) != 1 + others) return false;
     if (derivative != nullptr) {
-      if (derivative < &node || !is_derivative(*derivative, *norm)) return false;
-      replace_derivative(*derivative, *norm);
+      if (derivative < &node || !is_derivative(*derivative, node, *norm)) return false;
+      replace_derivative(*derivative, node, *norm);
     }
     for (const std::size_t each : shapes) graph_->nodes[each].inputs[0] = norm->inputs[0];
     const bool finds = is_depthwise(node);
@@ -73,10 +73,11 @@ class Fuser {
     return graph::is_depthwise(NodeView(node), type_of(node.inputs[0]), type_of(w));
   }
 
-  bool is_derivative(const Node& node, const Node& norm) const {
-    const bool has_statistics =
-        norm.outputs.size() >= 5 && norm.outputs[3] != no_value && norm.outputs[4] != no_value;
-    return keeps_precision_ && has_statistics && node.inputs[1] != node.inputs[0];
+  bool is_derivative(const Node& node, const Node& conv, const Node& norm) const {
+    const NodeView view(norm);
+    return keeps_precision_ && view.has_output(3) && view.has_output(4) &&
+           node.inputs[1] != node.inputs[0] &&
+           same_tensor_type(*graph_, node.outputs[0], conv.inputs[1]);
   }
 
   void take_statistics(Node& node, const Node& deep) const {
@@ -91,10 +92,10 @@ class Fuser {
     node.inputs.insert(node.inputs.end(), {outputs[5], outputs[6]});
   }
 
-  void replace_derivative(Node& node, const Node& norm) const {
+  void replace_derivative(Node& node, const Node& conv, const Node& norm) const {
     node.attributes.insert(node.attributes.end(), norm.attributes.begin(), norm.attributes.end());
-    node.inputs = {norm.inputs[0],  norm.inputs[1], norm.inputs[2], norm.outputs[3],
-                   norm.outputs[4], node.inputs[1], node.inputs[2]};
+    node.inputs = {node.inputs[1],  norm.inputs[0],  conv.inputs[1], norm.inputs[1],
+                   norm.outputs[3], norm.outputs[4], norm.inputs[2]};
     node.op = weights_;
     node.version = 1;
   }
@@ -110,7 +111,7 @@ class Fuser {
 bool run(Graph& graph, const PassContext& context) {
   if (context.catalogue == nullptr) return false;
   const OpDef* forward = context.catalogue->find(ondine_domain, "NormalizedConv");
-  const OpDef* weights = context.catalogue->find(ondine_domain, "NormalizedConvGradWeight");
+  const OpDef* weights = context.catalogue->find(ondine_domain, "ConvGrads");
   if (forward == nullptr || weights == nullptr) return false;
   Fuser fuser(graph, context, forward, weights);
   const bool changed =

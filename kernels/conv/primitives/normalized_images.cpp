@@ -88,11 +88,10 @@ void NormalizedImages<T>::run(ThreadPool& pool, const NormalizedConvArgs<T>& arg
 }
 
 template <class T>
-void NormalizedImages<T>::run(ThreadPool& pool, const NormalizedConvWeightsArgs<T>& args,
-                              Workspace workspace) const {
+void NormalizedImages<T>::run(ThreadPool& pool, const ConvGradsArgs<T>& args) const {
   const Index result = shape_.out_channels * volume(shape_.out);
-  T* const sums = reinterpret_cast<T*>(static_cast<std::byte*>(workspace.data) + z_bytes_);
-  for_groups(pool, args.z, workspace,
+  T* const sums = reinterpret_cast<T*>(static_cast<std::byte*>(args.workspace.data) + z_bytes_);
+  for_groups(pool, args.z(), args.workspace,
              [&](const auto& conv, Index image, const T* z, Workspace rest) {
                T* const to = image == 0 ? args.dw : sums;
                conv.run(pool, {.x = z, .dy = args.dy + image * result, .result = to}, rest);
@@ -103,5 +102,22 @@ void NormalizedImages<T>::run(ThreadPool& pool, const NormalizedConvWeightsArgs<
 
 template class NormalizedImages<float>;
 template class NormalizedImages<double>;
+
+template <class T>
+ConvGradsEntry<T> normalized_images_grads() {
+  constexpr auto supports = [](const ConvGradsDesc& desc, const SimdTables&) {
+    return desc.normalized && !desc.all;
+  };
+  constexpr auto make =
+      [](const ConvGradsDesc& desc,
+         const SimdTables& kernels) -> std::unique_ptr<const Implementation<ConvGradsArgs<T>>> {
+    return std::make_unique<NormalizedImages<T>>(NormalizedImagesDesc{desc.shape, desc.norm},
+                                                 ConvDirection::backward_weights, desc.threads,
+                                                 kernels);
+  };
+  return {"normalized_images", supports, make};
+}
+template ConvGradsEntry<float> normalized_images_grads();
+template ConvGradsEntry<double> normalized_images_grads();
 
 }  // namespace ondine::math

@@ -1,6 +1,6 @@
-// planes: see normalized_depthwise.h.
+// planes: see conv_grads.h.
 #include "kernels/conv/algorithms/depthwise.h"
-#include "kernels/conv/primitives/normalized_depthwise.h"
+#include "kernels/conv/primitives/conv_grads.h"
 #include "kernels/norm/normalized_rows.h"
 
 namespace ondine::math {
@@ -13,9 +13,9 @@ using Index = std::int64_t;
 constexpr Index z_bytes = 24 * 1024, block_bytes = 256 * 1024;
 
 template <class T>
-class NormalizedPlanes final : public NormalizedDepthwiseImplementation<T> {
+class NormalizedPlanes final : public Implementation<ConvGradsArgs<T>> {
  public:
-  NormalizedPlanes(const NormalizedDepthwiseDesc& desc, const SimdTables& kernels)
+  NormalizedPlanes(const ConvGradsDesc& desc, const SimdTables& kernels)
       : desc_(desc),
         kernels_(kernels),
         data_(make_depthwise<T>({desc.shape, ConvDirection::backward_data}, kernels).conv),
@@ -23,11 +23,6 @@ class NormalizedPlanes final : public NormalizedDepthwiseImplementation<T> {
         in_(volume(desc.shape.in)),
         out_(volume(desc.shape.out)),
         taps_(volume(desc.shape.kernel)) {
-    norm_.epsilon = desc.epsilon;
-    norm_.low = desc.floor;
-    norm_.high = desc.high;
-    norm_.activation = desc.activation;
-    norm_.alpha = desc.alpha;
     const ConvShape& s = desc.shape;
     const Index together = std::max(data_->block_channels(), weights_->block_channels());
     const Index bytes = Index{sizeof(T)} * in_;
@@ -38,7 +33,7 @@ class NormalizedPlanes final : public NormalizedDepthwiseImplementation<T> {
       channels_ = std::min(together, s.groups);
       images_ = std::clamp<Index>(block_bytes / (bytes * channels_), 1, s.batch);
     }
-    const bool smooth = desc.activation != Activation::bounds;
+    const bool smooth = desc.norm.activation != Activation::bounds;
     slopes_ = images_ * channels_ * in_;
     z_bytes_ = bytes_of<T>(smooth ? 2 * slopes_ : slopes_);
     dw_bytes_ = bytes_of<T>(channels_ * taps_);
@@ -47,21 +42,18 @@ class NormalizedPlanes final : public NormalizedDepthwiseImplementation<T> {
         z_bytes_ + dw_bytes_ + sum_bytes_ + std::max(data_->slot_bytes(), weights_->slot_bytes());
   }
 
-  std::size_t workspace(int threads) const override {
-    return ScratchPool::bytes(slot_bytes_, threads);
-  }
+  std::size_t workspace() const override { return ScratchPool::bytes(slot_bytes_, desc_.threads); }
 
-  void run(ThreadPool& pool, const NormalizedDepthwiseArgs<T>& args,
-           Workspace workspace) const override {
+  void run(ThreadPool& pool, const ConvGradsArgs<T>& args) const override {
     const ConvShape& s = desc_.shape;
     const Index grain = grain_of(s.batch * channels_ * in_ * 2 * taps_, depthwise_work);
-    ScratchPool(workspace, slot_bytes_)
+    ScratchPool(args.workspace, slot_bytes_)
         .for_chunks(pool, divide_up(s.groups, channels_), grain,
                     [&](std::byte* slot, Index first, Index last) {
                       for (Index block = first; block < last; ++block) {
                         const Index c = block * channels_;
                         const Block of{c, std::min(channels_, s.groups - c), slot};
-                        visit_elements<T>(desc_.x_stored,
+                        visit_elements<T>(desc_.norm.x_stored,
                                           [&]<class X>() { run_block<X>(args, of); });
                       }
                     });
@@ -79,9 +71,9 @@ class NormalizedPlanes final : public NormalizedDepthwiseImplementation<T> {
   }
 
   template <class X>
-  void run_block(const NormalizedDepthwiseArgs<T>& args, const Block& block) const {
+  void run_block(const ConvGradsArgs<T>& args, const Block& block) const {
     const Index batch = desc_.shape.batch;
-    const NormalizedRows<T, X> rows(norm_, kernels_);
+    const NormalizedRows<T, X> rows(desc_.norm, kernels_);
     std::fill_n(sums_of(block), block.channels * (taps_ + 2), 0.0);
     for (Index n = 0; n < batch; n += images_) {
       run_images(rows, args, block, n, std::min(batch, n + images_));
@@ -91,19 +83,18 @@ class NormalizedPlanes final : public NormalizedDepthwiseImplementation<T> {
 
   Index offset(Index n, Index c) const { return (n * desc_.shape.groups + c) * in_; }
   template <class X>
-  NormRow<T> row_of(const NormalizedRows<T, X>& rows, const NormalizedDepthwiseArgs<T>& args,
-                    Index c) const {
+  NormRow<T> row_of(const NormalizedRows<T, X>& rows, const ConvGradsArgs<T>& args, Index c) const {
     return rows.row(args.mean[c], args.variance[c], args.scale[c], args.bias[c]);
   }
   // With the bounds of what counts.
   NormRow<T> counting(NormRow<T> row) const {
-    if (desc_.activation == Activation::bounds) row.low = static_cast<T>(desc_.low);
+    if (desc_.norm.activation == Activation::bounds) row.low = static_cast<T>(desc_.low);
     return row;
   }
 
   // dw of images [begin, end), and dv in the place of dx, of which there are sums.
   template <class X>
-  void run_images(const NormalizedRows<T, X>& rows, const NormalizedDepthwiseArgs<T>& args,
+  void run_images(const NormalizedRows<T, X>& rows, const ConvGradsArgs<T>& args,
                   const Block& block, Index begin, Index end) const {
     const Index groups = desc_.shape.groups;
     T* const z = reinterpret_cast<T*>(block.slot);
@@ -158,11 +149,11 @@ class NormalizedPlanes final : public NormalizedDepthwiseImplementation<T> {
   }
 
   template <class X>
-  void finish(const NormalizedRows<T, X>& rows, const NormalizedDepthwiseArgs<T>& args,
-              const Block& block, Index i) const {
+  void finish(const NormalizedRows<T, X>& rows, const ConvGradsArgs<T>& args, const Block& block,
+              Index i) const {
     const Index c = block.first + i;
     const double* const sums = sums_of(block) + i * (taps_ + 2);
-    for (Index k = 0; k < taps_ && args.dw; ++k) args.dw[c * taps_ + k] = static_cast<T>(sums[k]);
+    for (Index k = 0; k < taps_; ++k) args.dw[c * taps_ + k] = static_cast<T>(sums[k]);
     const double total = sums[taps_], product = sums[taps_ + 1];
     const double inverse = rows.inverse_deviation(args.variance[c]);
     const double a = inverse * static_cast<double>(args.scale[c]);
@@ -179,8 +170,7 @@ class NormalizedPlanes final : public NormalizedDepthwiseImplementation<T> {
     }
   }
 
-  NormalizedDepthwiseDesc desc_;
-  BatchNormDesc norm_;
+  ConvGradsDesc desc_;
   const SimdTables& kernels_;
   std::unique_ptr<const DepthwiseConv<T>> data_, weights_;
   Index in_, out_, taps_;            // elements of a plane, of a window
@@ -189,20 +179,18 @@ class NormalizedPlanes final : public NormalizedDepthwiseImplementation<T> {
   std::size_t z_bytes_, dw_bytes_, sum_bytes_, slot_bytes_;
 };
 
+bool supports(const ConvGradsDesc& desc, const SimdTables&) {
+  return desc.normalized && desc.all && is_depthwise(desc.shape) && is_planar(desc.shape);
+}
+
 }  // namespace
 
-bool supports_normalized_planes(const NormalizedDepthwiseDesc& desc, const SimdTables&) {
-  return is_depthwise(desc.shape) && is_planar(desc.shape);
-}
-
 template <class T>
-MadeNormalizedDepthwise<T> make_normalized_planes(const NormalizedDepthwiseDesc& desc,
-                                                  const SimdTables& kernels) {
-  return std::make_unique<NormalizedPlanes<T>>(desc, kernels);
+ConvGradsEntry<T> planes_grads() {
+  return {"planes", &supports,
+          &make_implementation<NormalizedPlanes<T>, ConvGradsDesc, ConvGradsArgs<T>>};
 }
-template MadeNormalizedDepthwise<float> make_normalized_planes(const NormalizedDepthwiseDesc&,
-                                                               const SimdTables&);
-template MadeNormalizedDepthwise<double> make_normalized_planes(const NormalizedDepthwiseDesc&,
-                                                                const SimdTables&);
+template ConvGradsEntry<float> planes_grads();
+template ConvGradsEntry<double> planes_grads();
 
 }  // namespace ondine::math

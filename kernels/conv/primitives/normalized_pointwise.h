@@ -1,8 +1,7 @@
-// A pointwise convolution of planes that are normalized by the statistics of the batch, and its
-// derivative by the weights, in float and double: primitives of NormalizedConv and
-// NormalizedConvGradWeight. Some positions of some channels at a time are normalized in
-// scratch memory that stays in a second cache, from where a product reads them; the normalized
-// planes are not stored.
+// A pointwise convolution of planes that are normalized by the statistics of the batch, in float
+// and double: a primitive of NormalizedConv. Some positions of all channels at a time are
+// normalized in scratch memory that stays in a second cache, from where a product reads them; the
+// normalized planes are not stored.
 #pragma once
 
 #include <optional>
@@ -19,7 +18,6 @@ namespace ondine::math {
 
 // With z as in normalized_source.h:
 //   y[n, o, p] = sum over c of w[o, c] z[n, c, p]
-//   dw[o, c] = sum over n and p of dy[n, o, p] z[n, c, p]
 struct NormalizedPointwiseDesc {
   std::int64_t batch = 1;
   std::int64_t in_channels = 1;
@@ -55,32 +53,6 @@ class NormalizedPointwiseConv {
   NormalizedSource<T> source_;
   std::int64_t blocks_ = 0, block_ = 0;  // of positions of an image, and positions of one
   std::size_t z_bytes_ = 0, slot_bytes_ = 0, workspace_ = 0;
-};
-
-// As above.
-template <class T>
-class NormalizedPointwiseWeights {
- public:
-  NormalizedPointwiseWeights(const NormalizedPointwiseDesc& desc, int threads,
-                             const SimdTables& kernels = math::simd_tables());
-
-  std::size_t workspace() const noexcept { return workspace_; }  // bytes
-  void run(ThreadPool& pool, const NormalizedConvWeightsArgs<T>& args, Workspace workspace) const;
-  std::string_view isa() const noexcept;
-
- private:
-  // Adds up images [first, last) of a block of channels.
-  void run_block(const NormalizedConvWeightsArgs<T>& args, std::int64_t first, std::int64_t last,
-                 std::int64_t channel, std::byte* slot, T* sums) const;
-  GemmCall<T> product(std::int64_t channels, std::int64_t count) const;
-
-  NormalizedPointwiseDesc desc_;
-  const SimdTables* kernels_;
-  NormalizedSource<T> source_;
-  std::int64_t blocks_ = 0, channels_ = 0;  // of channels, and channels of one
-  std::int64_t run_ = 0;                    // positions that are normalized at once
-  std::int64_t groups_ = 0;                 // of images that are summed apart
-  std::size_t sums_bytes_ = 0, z_bytes_ = 0, slot_bytes_ = 0, workspace_ = 0;
 };
 
 }  // namespace ondine::math

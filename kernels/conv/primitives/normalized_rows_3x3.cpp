@@ -1,10 +1,10 @@
-// rows_3x3: see normalized_depthwise.h.
+// rows_3x3: see conv_grads.h.
 #include <algorithm>
 #include <cmath>
 
 #include "kernels/common/scratch_pool.h"
 #include "kernels/conv/algorithms/depthwise.h"
-#include "kernels/conv/primitives/normalized_depthwise.h"
+#include "kernels/conv/primitives/conv_grads.h"
 #include "kernels/norm/bf16_elements.h"
 #include "kernels/simd/norm/layer_norm_table.h"
 
@@ -17,43 +17,41 @@ constexpr int taps = 9;
 constexpr Index least_width = 32;  // some vectors
 
 template <class T>
-class Rows3x3 final : public NormalizedDepthwiseImplementation<T> {
+class Rows3x3 final : public Implementation<ConvGradsArgs<T>> {
  public:
-  Rows3x3(const NormalizedDepthwiseDesc& desc, const SimdTables& kernels)
+  Rows3x3(const ConvGradsDesc& desc, const SimdTables& kernels)
       : desc_(desc), kernels_(&kernels), in_(volume(desc.shape.in)), out_(volume(desc.shape.out)) {
     const auto scratch_bytes = tables_of<T>(kernels).depthwise_norm->scratch_bytes;
     slot_bytes_ = static_cast<std::size_t>(scratch_bytes(plane_of(desc.shape)));
   }
 
-  std::size_t workspace(int threads) const override {
-    return ScratchPool::bytes(slot_bytes_, threads);
-  }
+  std::size_t workspace() const override { return ScratchPool::bytes(slot_bytes_, desc_.threads); }
 
-  void run(ThreadPool& pool, const NormalizedDepthwiseArgs<T>& args,
-           Workspace workspace) const override {
+  void run(ThreadPool& pool, const ConvGradsArgs<T>& args) const override {
     const ConvShape& s = desc_.shape;
     const Index grain = grain_of(s.batch * in_ * 2 * taps, depthwise_work);
-    ScratchPool(workspace, slot_bytes_)
+    ScratchPool(args.workspace, slot_bytes_)
         .for_chunks(pool, s.groups, grain, [&](std::byte* slot, Index first, Index last) {
           for (Index c = first; c < last; ++c) {
-            visit_elements<T>(desc_.x_stored, [&]<class X>() { run_channel<X>(args, c, slot); });
+            visit_elements<T>(desc_.norm.x_stored,
+                              [&]<class X>() { run_channel<X>(args, c, slot); });
           }
         });
   }
 
  private:
   template <class X>
-  void run_channel(const NormalizedDepthwiseArgs<T>& args, Index c, std::byte* slot) const {
+  void run_channel(const ConvGradsArgs<T>& args, Index c, std::byte* slot) const {
     const ConvShape& s = desc_.shape;
     const NormKernels<T, X> kernels = norm_kernels<T, X>(*kernels_);
     const X* const x = elements_of<X>(args.x);
-    const auto epsilon = static_cast<double>(static_cast<T>(desc_.epsilon));
+    const auto epsilon = static_cast<double>(static_cast<T>(desc_.norm.epsilon));
     const double inverse = 1.0 / std::sqrt(static_cast<double>(args.variance[c]) + epsilon);
     const double a = inverse * static_cast<double>(args.scale[c]);
     const T mean = args.mean[c];
     const Normalization<T> by{{mean, static_cast<T>(a), args.bias[c], static_cast<T>(desc_.low),
-                               static_cast<T>(desc_.high)},
-                              static_cast<T>(desc_.floor)};
+                               static_cast<T>(desc_.norm.high)},
+                              static_cast<T>(desc_.norm.low)};
     double sums[taps + 2] = {};
     for (Index n = 0; n < s.batch; ++n) {
       // Behind the last plane of a channel comes the first of the next.
@@ -63,7 +61,7 @@ class Rows3x3 final : public NormalizedDepthwiseImplementation<T> {
                                        x + plane * in_, args.dy + plane * out_, args.w + c * taps,
                                        args.dx + plane * in_, sums, slot);
     }
-    for (int k = 0; k < taps && args.dw; ++k) args.dw[c * taps + k] = static_cast<T>(sums[k]);
+    for (int k = 0; k < taps; ++k) args.dw[c * taps + k] = static_cast<T>(sums[k]);
     const double total = sums[taps];
     const double product = sums[taps + 1];  // sum of dz (x - mean)
     if (args.dscale) args.dscale[c] = static_cast<T>(product * inverse);
@@ -79,30 +77,28 @@ class Rows3x3 final : public NormalizedDepthwiseImplementation<T> {
     }
   }
 
-  NormalizedDepthwiseDesc desc_;
+  ConvGradsDesc desc_;
   const SimdTables* kernels_;
   Index in_, out_;  // elements of a plane
   std::size_t slot_bytes_;
 };
 
-}  // namespace
-
-bool supports_rows_3x3(const NormalizedDepthwiseDesc& desc, const SimdTables&) {
+bool supports(const ConvGradsDesc& desc, const SimdTables&) {
   const ConvShape& s = desc.shape;
   const bool strides = s.stride[1] == s.stride[2] && (s.stride[1] == 1 || s.stride[1] == 2);
-  return desc.activation == Activation::bounds && is_depthwise(s) && is_planar(s) &&
-         s.kernel == SpatialDims{1, 3, 3} && strides && s.dilation == SpatialDims{1, 1, 1} &&
-         s.pad == SpatialDims{0, 1, 1} && s.in[2] >= least_width;
+  return desc.normalized && desc.all && desc.norm.activation == Activation::bounds &&
+         is_depthwise(s) && is_planar(s) && s.kernel == SpatialDims{1, 3, 3} && strides &&
+         s.dilation == SpatialDims{1, 1, 1} && s.pad == SpatialDims{0, 1, 1} &&
+         s.in[2] >= least_width;
 }
 
+}  // namespace
+
 template <class T>
-MadeNormalizedDepthwise<T> make_rows_3x3(const NormalizedDepthwiseDesc& desc,
-                                         const SimdTables& kernels) {
-  return std::make_unique<Rows3x3<T>>(desc, kernels);
+ConvGradsEntry<T> rows_3x3_grads() {
+  return {"rows_3x3", &supports, &make_implementation<Rows3x3<T>, ConvGradsDesc, ConvGradsArgs<T>>};
 }
-template MadeNormalizedDepthwise<float> make_rows_3x3(const NormalizedDepthwiseDesc&,
-                                                      const SimdTables&);
-template MadeNormalizedDepthwise<double> make_rows_3x3(const NormalizedDepthwiseDesc&,
-                                                       const SimdTables&);
+template ConvGradsEntry<float> rows_3x3_grads();
+template ConvGradsEntry<double> rows_3x3_grads();
 
 }  // namespace ondine::math

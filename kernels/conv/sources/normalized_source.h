@@ -37,14 +37,6 @@ struct NormalizedConvArgs {
   T* batch_variance = nullptr;
 };
 
-// Operands and result of dw, the derivative by the weights.
-template <class T>
-struct NormalizedConvWeightsArgs {
-  NormalizedOperand<T> z = {};  // with the statistics of the batch
-  const T* dy = nullptr;
-  T* dw = nullptr;
-};
-
 // Some positions of some channels of an image.
 struct PlaneBlock {
   std::int64_t image, channel, channels, first, count;

@@ -3,7 +3,7 @@
 #include <tuple>
 
 #include "core/float_formats.h"
-#include "kernels/conv/primitives/normalized_depthwise.h"
+#include "kernels/conv/primitives/conv_grads.h"
 #include "kernels/norm/batch_norm_primitive.h"
 #include "kernels/norm/layer_norm_primitive.h"
 #include "kernels/norm/softmax_primitive.h"
@@ -176,28 +176,30 @@ TEST_CASE("depthwise gradients of a normalized x in bfloat16 have the bits of th
     const Floats variance(scale.size(), 0.5F);
     for (const Activation activation : {Activation::bounds, Activation::swish})
       check_same([&](Storage storage, ThreadPool& pool, const SimdTables& kernels) {
-        const NormalizedDepthwiseGrad<float> gradient({.shape = shape,
-                                                       .floor = 0,
-                                                       .low = 0,
-                                                       .high = 0.7,
-                                                       .x_stored = storage,
-                                                       .activation = activation},
-                                                      pool.threads(), kernels);
+        const ConvGrads<float> gradient({.shape = shape,
+                                         .normalized = true,
+                                         .all = true,
+                                         .norm = {.shape = {},
+                                                  .low = 0,
+                                                  .high = 0.7,
+                                                  .activation = activation,
+                                                  .x_stored = storage},
+                                         .threads = pool.threads()},
+                                        kernels);
         Floats dx(x.wide.size()), dscale(scale.size()), dbias(scale.size()), dw(w.size());
         Scratch scratch(gradient.workspace());
-        gradient.run(pool,
-                     {.dy = dy.data(),
-                      .w = w.data(),
-                      .x = x.elements(storage),
-                      .scale = scale.data(),
-                      .bias = bias.data(),
-                      .mean = mean.data(),
-                      .variance = variance.data(),
-                      .dx = dx.data(),
-                      .dscale = dscale.data(),
-                      .dbias = dbias.data(),
-                      .dw = dw.data()},
-                     scratch);
+        gradient.run(pool, {.dy = dy.data(),
+                            .x = x.elements(storage),
+                            .w = w.data(),
+                            .scale = scale.data(),
+                            .bias = bias.data(),
+                            .mean = mean.data(),
+                            .variance = variance.data(),
+                            .dw = dw.data(),
+                            .dx = dx.data(),
+                            .dscale = dscale.data(),
+                            .dbias = dbias.data(),
+                            .workspace = scratch});
         CHECK(scratch.intact());
         return joined({&dx, &dscale, &dbias, &dw});
       });

@@ -60,7 +60,7 @@ std::vector<float> trained(const std::filesystem::path& file, const LoadOptions&
 }
 
 std::size_t fused(const std::filesystem::path& file, const LoadOptions& options = {}) {
-  return count(Model::load(file, options).inspect("optimized"), "PointwiseConvGrad-");
+  return count(Model::load(file, options).inspect("optimized"), "ConvGrads-");
 }
 
 }  // namespace

@@ -83,8 +83,8 @@ struct Operands {
             .domain = domain};
   }
   OpCase weights() const {
-    return {.op = "NormalizedConvGradWeight",
-            .inputs = {x, scale, bias, mean, variance, dy, w_shape},
+    return {.op = "ConvGrads",
+            .inputs = {dy, x, w, scale, mean, variance, bias},
             .attributes = with_conv(false),
             .outputs = 1,
             .domain = domain};
@@ -119,7 +119,7 @@ TEST_CASE("NormalizedConv is what its operators are one after the other") {
   }
 }
 
-TEST_CASE("NormalizedConvGradWeight is what its operators are one after the other") {
+TEST_CASE("ConvGrads of normalized planes is what its operators are one after the other") {
   for (const Window& window : windows()) {
     for (const std::string activation : {"Clip", "Relu", "HardSwish", "Swish"}) {
       CAPTURE(window.x, window.w, activation);
@@ -160,11 +160,14 @@ TEST_CASE("convolutions of normalized planes reject operands of other sizes") {
   wrong.inputs[5] = random_tensor({4, 2, 3, 3}, 1);
   CHECK_THROWS_WITH(run_op(wrong), Catch::Contains("channels"));
   wrong = o.weights();
-  wrong.inputs[5] = random_tensor({2, 4, 8, 7}, 1);
-  CHECK_THROWS_WITH(run_op(wrong), Catch::Contains("dy has shape"));
+  wrong.inputs[0] = random_tensor({2, 4, 8, 7}, 1);
+  CHECK_THROWS_WITH(run_op(wrong), Catch::Contains("dy is"));
   wrong = o.weights();
-  wrong.inputs[3] = random_tensor({4}, 1);
+  wrong.inputs[4] = random_tensor({4}, 1);
   CHECK_THROWS_WITH(run_op(wrong), Catch::Contains("numbers of channels"));
+  wrong = o.weights();
+  wrong.inputs.pop_back();
+  CHECK_THROWS_WITH(run_op(wrong), Catch::Contains("given together"));
 }
 
 }  // namespace ondine::test

@@ -54,8 +54,8 @@ struct Operands {
   OpCase fused() const {
     graph::Attributes attributes = conv;
     attributes.insert(attributes.end(), activation.begin(), activation.end());
-    return {.op = "NormalizedDepthwiseConvGrad",
-            .inputs = {dy, w, x, scale, mean, variance, bias},
+    return {.op = "ConvGrads",
+            .inputs = {dy, x, w, scale, mean, variance, bias},
             .attributes = attributes,
             .outputs = 4,
             .domain = domain};
@@ -119,7 +119,7 @@ TEST_CASE("NormalizedConv of depthwise windows rejects operands of other sizes")
   CHECK_THROWS(run_op(wrong));
 }
 
-TEST_CASE("NormalizedDepthwiseConvGrad is what its operators are one after the other") {
+TEST_CASE("ConvGrads of depthwise windows is what its operators are one after the other") {
   for (const std::int64_t size : {1, 2, 9, 34}) {
     for (const std::int64_t stride : {1, 2}) {
       for (const std::string activation : {"Clip", "Relu", "HardSwish", "Swish"}) {
@@ -143,14 +143,14 @@ TEST_CASE("NormalizedDepthwiseConvGrad is what its operators are one after the o
                                   .outputs = 3,
                                   .domain = domain});
         const auto got = run_op(o.fused());
-        for (std::size_t k = 0; k < 3; ++k) check_close(got[k].tensor(), want[k].tensor());
-        check_close(got[3].tensor(), dw);
+        check_close(got[0].tensor(), dw);
+        for (std::size_t k = 0; k < 3; ++k) check_close(got[k + 1].tensor(), want[k].tensor());
       }
     }
   }
 }
 
-TEST_CASE("the derivatives of NormalizedDepthwiseConvGrad are those of its expansion") {
+TEST_CASE("the derivatives of ConvGrads of depthwise windows are those of its expansion") {
   for (const std::int64_t stride : {1, 2}) {
     const std::string activation = stride == 1 ? "Relu" : "Clip";
     check_gradient(Operands(4, stride, activation).fused(), {.variants = false});
@@ -158,7 +158,7 @@ TEST_CASE("the derivatives of NormalizedDepthwiseConvGrad are those of its expan
   check_gradient(Operands(4, 1, "Swish").fused(), {.variants = false});
 }
 
-TEST_CASE("NormalizedDepthwiseConvGrad rejects operands of other sizes") {
+TEST_CASE("ConvGrads of depthwise windows rejects operands of other sizes") {
   OpCase wrong = Operands(8, 1, "Relu").fused();
   wrong.inputs[0] = random_tensor({2, 3, 7, 8}, 1);
   CHECK_THROWS_WITH(run_op(wrong), Catch::Contains("dy is"));

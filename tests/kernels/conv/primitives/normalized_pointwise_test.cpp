@@ -23,17 +23,19 @@ TEST_CASE("without samples statistics are NaN and the derivative is 0") {
   forward.run(pool, {.batch_mean = mean.data(), .batch_variance = variance.data()}, scratch);
   for (const float v : mean) CHECK(std::isnan(v));
   for (const float v : variance) CHECK(std::isnan(v));
-  const math::NormalizedPointwiseWeights<float> weights(desc, 2);
-  const math::test::Scratch none(weights.workspace());
-  weights.run(pool, {.dw = dw.data()}, none);
-  for (const float v : dw) CHECK(v == 0);
-  const math::ConvShape empty{
-      .batch = 0, .in_channels = 3, .out_channels = 2, .in = {1, 3, 3}, .out = {1, 3, 3}};
-  const math::NormalizedImages<float> images({empty, {}}, math::ConvDirection::backward_weights, 2);
-  const math::test::Scratch memory(images.workspace());
-  std::ranges::fill(dw, 1.0F);
-  images.run(pool, math::NormalizedConvWeightsArgs<float>{.dw = dw.data()}, memory);
-  for (const float v : dw) CHECK(v == 0);
+  for (const Index width : {14, 3}) {
+    const math::ConvShape empty{.batch = 0,
+                                .in_channels = 3,
+                                .out_channels = 2,
+                                .in = {1, 14, width},
+                                .out = {1, 14, width}};
+    const math::ConvGrads<float> weights({.shape = empty, .normalized = true, .threads = 2});
+    CHECK(weights.name() == (width == 14 ? "normalized_pointwise" : "normalized_images"));
+    const math::test::Scratch memory(weights.workspace());
+    std::ranges::fill(dw, 1.0F);
+    weights.run(pool, {.dw = dw.data(), .workspace = memory});
+    for (const float v : dw) CHECK(v == 0);
+  }
 }
 
 TEMPLATE_TEST_CASE("convolutions of normalized planes have the same bits for any number of threads",
@@ -79,7 +81,16 @@ TEMPLATE_TEST_CASE("convolutions of normalized planes have the same bits for any
       });
     }
     // Both primitives: planes of one row and windows of one element are a convolution too.
-    const auto run = [&](ThreadPool& pool, const auto& forward, const auto& weights) {
+    math::ConvShape shape;
+    shape.batch = batch;
+    shape.in_channels = in;
+    shape.out_channels = out;
+    shape.in = shape.out = {1, 1, positions};
+    const auto run = [&](ThreadPool& pool, const auto& forward, const math::SimdTables& kernels,
+                         std::string_view name) {
+      const math::ConvGrads<T> weights(
+          {.shape = shape, .normalized = true, .norm = desc.norm, .threads = pool.threads()}, name,
+          kernels);
       const math::test::Scratch scratch(forward.workspace()), more(weights.workspace());
       std::vector<T> results(wanted.size()), mean(scale.size()), variance(scale.size());
       forward.run(pool,
@@ -91,32 +102,28 @@ TEMPLATE_TEST_CASE("convolutions of normalized planes have the same bits for any
                                               .batch_mean = mean.data(),
                                               .batch_variance = variance.data()},
                   scratch);
-      weights.run(pool,
-                  math::NormalizedConvWeightsArgs<T>{
-                      .z = {x.data(), scale.data(), bias.data(), mean.data(), variance.data()},
-                      .dy = dy.data(),
-                      .dw = results.data() + batch * out * positions},
-                  more);
+      weights.run(pool, {.dy = dy.data(),
+                         .x = x.data(),
+                         .scale = scale.data(),
+                         .bias = bias.data(),
+                         .mean = mean.data(),
+                         .variance = variance.data(),
+                         .dw = results.data() + batch * out * positions,
+                         .workspace = more});
       CHECK(scratch.intact());
       CHECK(more.intact());
       return results;
     };
     const double bound = sizeof(T) == 4 ? 2e-5 : 1e-13;
     math::test::check<T>(wanted, bound, [&](ThreadPool& pool, const math::SimdTables& kernels) {
-      return run(pool, math::NormalizedPointwiseConv<T>(desc, pool.threads(), kernels),
-                 math::NormalizedPointwiseWeights<T>(desc, pool.threads(), kernels));
+      return run(pool, math::NormalizedPointwiseConv<T>(desc, pool.threads(), kernels), kernels,
+                 "normalized_pointwise");
     });
-    math::NormalizedImagesDesc images{{}, desc.norm};
-    images.shape.batch = batch;
-    images.shape.in_channels = in;
-    images.shape.out_channels = out;
-    images.shape.in = images.shape.out = {1, 1, positions};
     math::test::check<T>(wanted, bound, [&](ThreadPool& pool, const math::SimdTables& kernels) {
-      const int threads = pool.threads();
       return run(pool,
-                 math::NormalizedImages<T>(images, math::ConvDirection::forward, threads, kernels),
-                 math::NormalizedImages<T>(images, math::ConvDirection::backward_weights, threads,
-                                           kernels));
+                 math::NormalizedImages<T>({shape, desc.norm}, math::ConvDirection::forward,
+                                           pool.threads(), kernels),
+                 kernels, "normalized_images");
     });
   }
 }
