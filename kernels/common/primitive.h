@@ -21,6 +21,8 @@ class Implementation {
   virtual std::size_t workspace() const { return 0; }
   // The instruction set that it uses of these.
   virtual std::string_view isa(const SimdTables& kernels) const { return isa_name(kernels); }
+  // The implementation of another primitive that does its work; empty: none.
+  virtual std::string_view worker() const { return {}; }
 };
 
 // `make` of an Algorithm that is constructed from a descriptor and an instruction set.
@@ -48,6 +50,10 @@ class Primitive {
   void run(ThreadPool& pool, const Args& args) const { implementation_->run(pool, args); }
   std::size_t workspace() const { return implementation_->workspace(); }
   std::string_view name() const noexcept { return name_; }
+  // Plans report this: the implementation of another primitive that does the work, or name().
+  std::string_view worker() const {
+    return implementation_->worker().empty() ? name_ : implementation_->worker();
+  }
   std::string_view isa() const noexcept { return isa_; }
 
  private:

@@ -86,7 +86,7 @@ Kernel bind_as(BindContext& context) {
   const ComputeOut<C> dbias(context, scratch, dbias_out, desc.shape.in_channels);
   desc.norm.x_stored = x.storage();
   const math::ConvGrads<C> primitive(desc);
-  context.set_implementation(primitive.name(), primitive.isa());
+  context.set_implementation(primitive.worker(), primitive.isa());
   const std::size_t bytes = primitive.workspace();
   const std::size_t work = scratch.add_bytes(bytes);
   scratch.request(context);

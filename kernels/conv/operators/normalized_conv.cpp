@@ -13,15 +13,14 @@
 #include <algorithm>
 #include <initializer_list>
 
+#include "kernels/common/compute_type.h"
 #include "kernels/common/expansion.h"
 #include "kernels/common/infer_checks.h"
 #include "kernels/common/op.h"
-#include "kernels/conv/algorithms/algorithm.h"
+#include "kernels/common/stored_input.h"
 #include "kernels/conv/operators/conv_shape.h"
-#include "kernels/conv/operators/normalized_conv_operands.h"
-#include "kernels/conv/primitives/normalized_depthwise_forward.h"
-#include "kernels/conv/primitives/normalized_images.h"
-#include "kernels/conv/primitives/normalized_pointwise.h"
+#include "kernels/conv/primitives/normalized_conv.h"
+#include "kernels/norm/batch_normalization.h"
 
 namespace ondine::kernels::ops {
 namespace {
@@ -58,79 +57,74 @@ void infer(InferContext& context) {
   }
 }
 
-bool wants_statistics(const BindContext& context) {
-  return context.has_output(y_mean_out) || context.has_output(y_variance_out);
-}
-
 template <class C>
-Kernel bind_depthwise(BindContext& context, const math::ConvShape& shape) {
-  math::NormalizedDepthwiseConvDesc desc{shape, normalization_desc(context)};
+math::NormalizedConvDesc desc_of(const BindContext& context) {
+  math::NormalizedConvDesc desc{
+      .shape = conv_shape(context, context.shape(0), context.shape(w_in), *context.output_shape(0)),
+      .norm = normalization_desc(context),
+      .given = context.has_input(x_mean_in),
+      .threads = context.threads()};
   desc.norm.x_stored = storage_of<C>(context, 0);
-  const math::NormalizedDepthwiseConv<C> primitive(desc, context.threads());
-  context.set_implementation(primitive.name(), primitive.isa());
-  Scratch scratch;
-  const NormalizedConvOperands<C> operands(context, scratch, true);
-  const ComputeOut<C> y_mean(context, scratch, y_mean_out, shape.out_channels,
-                             wants_statistics(context));
-  const ComputeOut<C> y_variance(context, scratch, y_variance_out, shape.out_channels,
-                                 wants_statistics(context));
-  const std::size_t bytes = primitive.workspace();
-  const std::size_t work = scratch.add_bytes(bytes);
-  scratch.request(context);
-  const bool copies = context.has_output(copy_out);
-  return [=](KernelContext& call) {
-    math::NormalizedDepthwiseConvArgs<C> args;
-    if (copies) args.bf16_x = call.out<std::uint16_t>(copy_out);
-    args.y_mean = y_mean.data(call);
-    args.y_variance = y_variance.data(call);
-    operands.run(call, args, [&](const auto& all) {
-      primitive.run(call.pool(), all, {Scratch::at<std::byte>(call, work), bytes});
-    });
-    y_mean.store(call);
-    y_variance.store(call);
-  };
+  return desc;
 }
 
-// A primitive of NormalizedConvArgs.
-template <class C, class Primitive>
-Kernel bind_primitive(BindContext& context, const Primitive& primitive) {
-  Scratch scratch;
-  const NormalizedConvOperands<C> operands(context, scratch, false);
-  const ComputeIn<C> x_mean(context, scratch, x_mean_in);
-  const ComputeIn<C> x_variance(context, scratch, x_variance_in);
-  const std::size_t bytes = primitive.workspace();
-  const std::size_t work = scratch.add_bytes(bytes);
-  scratch.request(context);
-  return [=](KernelContext& call) {
-    math::NormalizedConvArgs<C> args;
-    args.mean = x_mean(call);
-    args.variance = x_variance(call);
-    operands.run(call, args, [&](const auto& all) {
-      primitive.run(call.pool(), all, {Scratch::at<std::byte>(call, work), bytes});
-    });
-  };
+bool finds_statistics(const NodeView& node) {
+  return node.has_output(y_mean_out) || node.has_output(y_variance_out);
+}
+
+[[noreturn]] void refuse_more() {
+  fail(ErrorCode::internal, "only depthwise convolutions find the statistics of y or copy x");
 }
 
 template <class C>
 Kernel bind_as(BindContext& context) {
-  const math::ConvShape shape =
-      conv_shape(context, context.shape(0), context.shape(w_in), *context.output_shape(0));
-  if (!context.has_input(x_mean_in) && math::NormalizedDepthwiseConv<C>::supports(shape)) {
-    return bind_depthwise<C>(context, shape);
-  }
-  if (wants_statistics(context) || context.has_output(copy_out)) {
-    fail(ErrorCode::internal, "only depthwise convolutions find the statistics of y or copy x");
-  }
-  const math::BatchNormDesc norm = normalization_desc(context);
-  if (const auto desc = math::normalized_pointwise(shape, norm)) {
-    const math::NormalizedPointwiseConv<C> primitive(*desc, context.threads());
-    context.set_implementation("normalized_pointwise", primitive.isa());
-    return bind_primitive<C>(context, primitive);
-  }
-  const math::NormalizedImages<C> primitive({shape, norm}, math::ConvDirection::forward,
-                                            context.threads());
-  context.set_implementation(primitive.name(), primitive.isa());
-  return bind_primitive<C>(context, primitive);
+  const math::NormalizedConv<C> primitive(desc_of<C>(context));
+  context.set_implementation(primitive.worker(), primitive.isa());
+  const bool depthwise = primitive.name() == "depthwise";
+  const bool finds = finds_statistics(context), copies = context.has_output(copy_out);
+  if (!depthwise && (finds || copies)) refuse_more();
+  const std::int64_t channels = context.shape(0)[1], out_channels = context.shape(w_in)[0];
+  const auto momentum = static_cast<C>(context.attr_float("momentum", 0.9F));
+  const RunningStatistic<C> running{true, momentum, channels};
+  Scratch scratch;
+  const StoredIn<C> x(context, scratch, 0, depthwise);
+  const ComputeIn<C> scale(context, scratch, 1);
+  const ComputeIn<C> bias(context, scratch, 2);
+  const ComputeIn<C> old_mean(context, scratch, 3);
+  const ComputeIn<C> old_variance(context, scratch, 4);
+  const ComputeIn<C> w(context, scratch, w_in);
+  const ComputeIn<C> x_mean(context, scratch, x_mean_in);
+  const ComputeIn<C> x_variance(context, scratch, x_variance_in);
+  const ComputeOut<C> y(context, scratch, 0, context.output_shape(0)->size(), true);
+  const ComputeOut<C> new_mean(context, scratch, 1, channels);
+  const ComputeOut<C> new_variance(context, scratch, 2, channels);
+  const ComputeOut<C> mean(context, scratch, 3, channels, true);
+  const ComputeOut<C> variance(context, scratch, 4, channels, true);
+  const ComputeOut<C> y_mean(context, scratch, y_mean_out, out_channels, finds);
+  const ComputeOut<C> y_variance(context, scratch, y_variance_out, out_channels, finds);
+  const std::size_t bytes = primitive.workspace();
+  const std::size_t work = scratch.add_bytes(bytes);
+  scratch.request(context);
+  return [=](KernelContext& call) {
+    const math::NormalizedConvArgs<C> args{
+        .x = x(call),
+        .scale = scale(call),
+        .bias = bias(call),
+        .w = w(call),
+        .mean = x_mean(call),
+        .variance = x_variance(call),
+        .y = y.data(call),
+        .bf16_x = copies ? call.out<std::uint16_t>(copy_out) : nullptr,
+        .batch_mean = mean.data(call),
+        .batch_variance = variance.data(call),
+        .y_mean = y_mean.data(call),
+        .y_variance = y_variance.data(call),
+        .workspace = {Scratch::at<std::byte>(call, work), bytes}};
+    primitive.run(call.pool(), args);
+    running.write(call, new_mean, old_mean(call), args.batch_mean);
+    running.write(call, new_variance, old_variance(call), args.batch_variance);
+    for (const auto* of : {&y, &mean, &variance, &y_mean, &y_variance}) of->store(call);
+  };
 }
 
 Kernel bind(BindContext& context) {
@@ -144,7 +138,7 @@ std::vector<Val> expand(ExpandContext& context) {
   std::vector<Val> results = b.nodes("BatchNormalizationActivation", inputs,
                                      normalization_attributes(context), 5, ondine_domain);
   results[0] = b.node("Conv", {results[0], context.x(w_in)}, convolution_attributes(context));
-  if (!context.has_output(y_mean_out) && !context.has_output(y_variance_out)) return results;
+  if (!finds_statistics(context)) return results;
   const Val y = results[0];
   const auto [mean, variance] = batch_statistics(y, saved_dtype(y.dtype()));
   results.push_back(mean);

@@ -1,8 +1,10 @@
-#include "kernels/conv/primitives/normalized_images.h"
-
+// images, normalized_images: see normalized_conv.h and conv_grads.h.
 #include <algorithm>
 
 #include "kernels/conv/algorithms/algorithm.h"
+#include "kernels/conv/primitives/conv_grads.h"
+#include "kernels/conv/primitives/conv_primitive.h"
+#include "kernels/conv/primitives/normalized_conv.h"
 #include "kernels/conv/sources/grouped_sums.h"
 
 namespace ondine::math {
@@ -29,94 +31,108 @@ Index images_of_group(const ConvShape& s) {
   return s.batch == 0 ? 1 : even_chunk(s.batch, std::min(images, s.batch));
 }
 
-ConvDesc group_of(ConvShape shape, ConvDirection direction, Index images) {
-  shape.batch = images;
-  return {.shape = shape, .direction = direction};
+// A forward convolution, or with the Args of gradients that by the weights, of which the sums of
+// groups of images are added in their order. Groups are the same for any number of threads.
+template <class T, class Args>
+class NormalizedImages final : public Implementation<Args> {
+  static constexpr bool is_forward = std::is_same_v<Args, NormalizedConvArgs<T>>;
+
+ public:
+  template <class Desc>
+  NormalizedImages(const Desc& desc, const SimdTables& kernels)
+      : shape_(desc.shape),
+        set_(tables_of<T>(kernels)),
+        source_(desc.norm, shape_.in_channels, volume(shape_.in), kernels),
+        images_(images_of_group<T>(shape_)),
+        whole_(conv_of(std::min(images_, shape_.batch), desc.threads, kernels)),
+        rest_(conv_of(shape_.batch % images_, desc.threads, kernels)),
+        z_bytes_(bytes_of<T>(images_ * shape_.in_channels * volume(shape_.in))) {
+    if (!is_forward && shape_.batch > images_) sums_bytes_ = bytes_of<T>(weights_of(shape_));
+  }
+
+  std::size_t workspace() const override {
+    return z_bytes_ + sums_bytes_ + std::max(whole_.workspace(), rest_.workspace());
+  }
+  std::string_view isa(const SimdTables&) const override { return whole_.isa(); }
+  std::string_view worker() const override { return whole_.name(); }
+
+  void run(ThreadPool& pool, const Args& args) const override {
+    const Index result = shape_.out_channels * volume(shape_.out);
+    if constexpr (is_forward) {
+      for_groups(pool, source_.operand(pool, args, shape_.batch), args.workspace,
+                 [&](const auto& conv, Index image, const T* z, Workspace rest) {
+                   conv.run(pool, {.x = z, .w = args.w, .result = args.y + image * result}, rest);
+                 });
+    } else {
+      T* const sums = reinterpret_cast<T*>(static_cast<std::byte*>(args.workspace.data) + z_bytes_);
+      for_groups(pool, args.z(), args.workspace,
+                 [&](const auto& conv, Index image, const T* z, Workspace rest) {
+                   T* const to = image == 0 ? args.dw : sums;
+                   conv.run(pool, {.x = z, .dy = args.dy + image * result, .result = to}, rest);
+                   if (image != 0) add_groups(pool, set_, sums, 1, weights_of(shape_), args.dw);
+                 });
+    }
+  }
+
+ private:
+  ConvPrimitive<T> conv_of(Index images, int threads, const SimdTables& kernels) const {
+    ConvDesc desc{.shape = shape_};
+    desc.shape.batch = images;
+    if (!is_forward) desc.direction = ConvDirection::backward_weights;
+    return ConvPrimitive<T>::make(desc, threads, kernels);
+  }
+
+  // body(conv, first image, z, workspace of conv) for each group of images.
+  template <class Body>
+  void for_groups(ThreadPool& pool, const NormalizedOperand<T>& from, Workspace workspace,
+                  Body&& body) const {
+    auto* const memory = static_cast<std::byte*>(workspace.data);
+    T* const z = reinterpret_cast<T*>(memory);
+    const std::size_t before = z_bytes_ + sums_bytes_;
+    const Workspace rest{memory + before, workspace.bytes - before};
+    const Index channels = shape_.in_channels, plane = volume(shape_.in);
+    // A batch of no images has a group too, which writes dw.
+    for (Index image = 0; image == 0 || image < shape_.batch; image += images_) {
+      const Index count = std::min(images_, shape_.batch - image);
+      pool.for_chunks(count * channels, grain_of(plane, work_of_task), [&](Index i, Index last) {
+        while (i < last) {
+          const Index c = i % channels, some = std::min(channels - c, last - i);
+          source_.read(from, {image + i / channels, c, some, 0, plane}, z + i * plane, plane);
+          i += some;
+        }
+      });
+      body(count == images_ || shape_.batch < images_ ? whole_ : rest_, image, z, rest);
+    }
+  }
+
+  ConvShape shape_;
+  const SimdTablesOf<T>& set_;
+  NormalizedSource<T> source_;
+  Index images_;                   // of a group
+  ConvPrimitive<T> whole_, rest_;  // of a group, and of the last one
+  std::size_t z_bytes_, sums_bytes_ = 0;
+};
+
+bool takes_weights(const ConvGradsDesc& desc, const SimdTables&) {
+  return desc.normalized && !desc.all;
 }
 
 }  // namespace
 
 template <class T>
-NormalizedImages<T>::NormalizedImages(const NormalizedImagesDesc& desc, ConvDirection direction,
-                                      int threads, const SimdTables& given)
-    : shape_(desc.shape),
-      kernels_(&without(given, ProductMode::bf16)),
-      source_(desc.norm, desc.shape.in_channels, volume(desc.shape.in), *kernels_),
-      images_(images_of_group<T>(desc.shape)),
-      whole_(ConvPrimitive<T>::make(
-          group_of(desc.shape, direction, std::min(images_, desc.shape.batch)), threads,
-          *kernels_)),
-      rest_(ConvPrimitive<T>::make(group_of(desc.shape, direction, desc.shape.batch % images_),
-                                   threads, *kernels_)),
-      z_bytes_(bytes_of<T>(images_ * desc.shape.in_channels * volume(desc.shape.in))) {
-  const bool adds = direction == ConvDirection::backward_weights && desc.shape.batch > images_;
-  if (adds) sums_bytes_ = bytes_of<T>(weights_of(desc.shape));
-  workspace_ = z_bytes_ + sums_bytes_ + std::max(whole_.workspace(), rest_.workspace());
+NormalizedConvEntry<T> normalized_images_conv() {
+  using Args = NormalizedConvArgs<T>;
+  return {"images", &supports_any<NormalizedConvDesc>,
+          &make_implementation<NormalizedImages<T, Args>, NormalizedConvDesc, Args>};
 }
-
-template <class T>
-template <class Body>
-void NormalizedImages<T>::for_groups(ThreadPool& pool, const NormalizedOperand<T>& from,
-                                     Workspace workspace, Body&& body) const {
-  auto* const memory = static_cast<std::byte*>(workspace.data);
-  T* const z = reinterpret_cast<T*>(memory);
-  const std::size_t before = z_bytes_ + sums_bytes_;
-  const Workspace rest{memory + before, workspace.bytes - before};
-  const Index channels = shape_.in_channels, plane = volume(shape_.in);
-  // A batch of no images has a group too, which writes dw.
-  for (Index image = 0; image == 0 || image < shape_.batch; image += images_) {
-    const Index count = std::min(images_, shape_.batch - image);
-    pool.for_chunks(count * channels, grain_of(plane, work_of_task), [&](Index i, Index last) {
-      while (i < last) {
-        const Index c = i % channels, some = std::min(channels - c, last - i);
-        source_.read(from, {image + i / channels, c, some, 0, plane}, z + i * plane, plane);
-        i += some;
-      }
-    });
-    body(count == images_ || shape_.batch < images_ ? whole_ : rest_, image, z, rest);
-  }
-}
-
-template <class T>
-void NormalizedImages<T>::run(ThreadPool& pool, const NormalizedConvArgs<T>& args,
-                              Workspace workspace) const {
-  const Index result = shape_.out_channels * volume(shape_.out);
-  for_groups(pool, source_.operand(pool, args, shape_.batch), workspace,
-             [&](const auto& conv, Index image, const T* z, Workspace rest) {
-               conv.run(pool, {.x = z, .w = args.w, .result = args.y + image * result}, rest);
-             });
-}
-
-template <class T>
-void NormalizedImages<T>::run(ThreadPool& pool, const ConvGradsArgs<T>& args) const {
-  const Index result = shape_.out_channels * volume(shape_.out);
-  T* const sums = reinterpret_cast<T*>(static_cast<std::byte*>(args.workspace.data) + z_bytes_);
-  for_groups(pool, args.z(), args.workspace,
-             [&](const auto& conv, Index image, const T* z, Workspace rest) {
-               T* const to = image == 0 ? args.dw : sums;
-               conv.run(pool, {.x = z, .dy = args.dy + image * result, .result = to}, rest);
-               if (image == 0) return;
-               add_groups(pool, tables_of<T>(*kernels_), sums, 1, weights_of(shape_), args.dw);
-             });
-}
-
-template class NormalizedImages<float>;
-template class NormalizedImages<double>;
-
 template <class T>
 ConvGradsEntry<T> normalized_images_grads() {
-  constexpr auto supports = [](const ConvGradsDesc& desc, const SimdTables&) {
-    return desc.normalized && !desc.all;
-  };
-  constexpr auto make =
-      [](const ConvGradsDesc& desc,
-         const SimdTables& kernels) -> std::unique_ptr<const Implementation<ConvGradsArgs<T>>> {
-    return std::make_unique<NormalizedImages<T>>(NormalizedImagesDesc{desc.shape, desc.norm},
-                                                 ConvDirection::backward_weights, desc.threads,
-                                                 kernels);
-  };
-  return {"normalized_images", supports, make};
+  using Args = ConvGradsArgs<T>;
+  return {"normalized_images", &takes_weights,
+          &make_implementation<NormalizedImages<T, Args>, ConvGradsDesc, Args>};
 }
+template NormalizedConvEntry<float> normalized_images_conv();
+template NormalizedConvEntry<double> normalized_images_conv();
 template ConvGradsEntry<float> normalized_images_grads();
 template ConvGradsEntry<double> normalized_images_grads();
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "core/parallel.h"
+#include "kernels/common/workspace.h"
 #include "kernels/conv/algorithms/algorithm.h"
 #include "kernels/norm/batch_norm_primitive.h"
 #include "kernels/norm/normalized_rows.h"
@@ -26,15 +27,19 @@ struct NormalizedOperand {
 // Operands and results of y = Conv(z, w).
 template <class T>
 struct NormalizedConvArgs {
-  Elements<const T> x = {};  // [batch, in_channels, positions]; not bfloat16
+  Elements<const T> x = {};  // [batch, in_channels, positions]
   const T* scale = nullptr;  // of each channel
   const T* bias = nullptr;
   const T* w = nullptr;
   const T* mean = nullptr;  // optional, both or neither: the statistics of x, where they are known
   const T* variance = nullptr;
-  T* y = nullptr;           // not x
-  T* batch_mean = nullptr;  // results, NaN of no elements
+  T* y = nullptr;                   // not x
+  std::uint16_t* bf16_x = nullptr;  // optional: x as bfloat16; not of double
+  T* batch_mean = nullptr;          // of x, NaN of no elements
   T* batch_variance = nullptr;
+  T* y_mean = nullptr;  // optional, both or neither: of y, as a normalization of y computes them
+  T* y_variance = nullptr;
+  Workspace workspace = {};
 };
 
 // Some positions of some channels of an image.

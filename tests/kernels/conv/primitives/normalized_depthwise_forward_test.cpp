@@ -1,4 +1,4 @@
-#include "kernels/conv/primitives/normalized_depthwise_forward.h"
+#include "kernels/conv/primitives/normalized_conv.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -63,30 +63,29 @@ struct Case {
   }
 
   std::vector<T> run(ThreadPool& pool, const SimdTables& kernels) const {
-    NormalizedDepthwiseConvDesc desc;
-    desc.shape = s;
+    NormalizedConvDesc desc{.shape = s, .threads = pool.threads()};
     desc.norm.epsilon = epsilon;
     desc.norm.activation = activation;
     desc.norm.alpha = alpha;
     if (activation == Activation::bounds) desc.norm.low = low, desc.norm.high = high;
-    const NormalizedDepthwiseConv<T> primitive(desc, pool.threads(), kernels);
+    const NormalizedConv<T> primitive(desc, kernels);
+    CHECK(primitive.name() == "depthwise");
     const Scratch scratch(primitive.workspace());
     std::vector<T> results(wanted.size());
     std::vector<std::uint16_t> copy(sizeof(T) == sizeof(float) ? x.size() : 0);
     T* const of_x = results.data() + (results.size() - 4 * scale.size());
     T* const of_y = of_x + 2 * scale.size();
-    primitive.run(pool,
-                  {.x = x.data(),
-                   .scale = scale.data(),
-                   .bias = bias.data(),
-                   .w = w.data(),
-                   .y = results.data(),
-                   .bf16_x = copy.empty() ? nullptr : copy.data(),
-                   .batch_mean = of_x,
-                   .batch_variance = of_x + scale.size(),
-                   .y_mean = of_y,
-                   .y_variance = of_y + scale.size()},
-                  scratch);
+    primitive.run(pool, {.x = x.data(),
+                         .scale = scale.data(),
+                         .bias = bias.data(),
+                         .w = w.data(),
+                         .y = results.data(),
+                         .bf16_x = copy.empty() ? nullptr : copy.data(),
+                         .batch_mean = of_x,
+                         .batch_variance = of_x + scale.size(),
+                         .y_mean = of_y,
+                         .y_variance = of_y + scale.size(),
+                         .workspace = scratch});
     CHECK(scratch.intact());
     for (std::size_t i = 0; i < copy.size(); ++i) {
       REQUIRE(copy[i] == to_bfloat16(static_cast<float>(x[i])).bits);
@@ -127,20 +126,20 @@ TEMPLATE_TEST_CASE("depthwise convolutions of normalized planes follow the defin
   }
 }
 
-TEST_CASE("statistics of a batch of no images are NaN, other groups are rejected") {
+TEST_CASE("statistics of a batch of no images are NaN, other groups are no depthwise convolution") {
   ThreadPool pool(2);
-  const NormalizedDepthwiseConv<float> none(
-      {.shape = shape2(0, 3, 3, 3, 9, 9, 3, 3, 1, 1, 1, 1), .norm = {}}, 2);
+  const NormalizedConv<float> none(
+      {.shape = shape2(0, 3, 3, 3, 9, 9, 3, 3, 1, 1, 1, 1), .threads = 2});
   std::vector<float> results(12, 1);
   const Scratch scratch(none.workspace());
-  none.run(pool,
-           {.batch_mean = results.data(),
-            .batch_variance = results.data() + 3,
-            .y_mean = results.data() + 6,
-            .y_variance = results.data() + 9},
-           scratch);
+  none.run(pool, {.batch_mean = results.data(),
+                  .batch_variance = results.data() + 3,
+                  .y_mean = results.data() + 6,
+                  .y_variance = results.data() + 9,
+                  .workspace = scratch});
   for (const float v : results) CHECK(std::isnan(v));
-  CHECK_THROWS_WITH(NormalizedDepthwiseConv<float>(
-                        {.shape = shape2(2, 4, 4, 2, 9, 40, 3, 3, 1, 1, 1, 1), .norm = {}}, 1),
-                    Catch::Contains("for each group"));
+  const NormalizedConvDesc groups{.shape = shape2(2, 4, 4, 2, 9, 40, 3, 3, 1, 1, 1, 1)};
+  CHECK(NormalizedConv<float>(groups).name() == "images");
+  CHECK_THROWS_WITH(NormalizedConv<float>(groups, "depthwise", simd_tables()),
+                    Catch::Contains("no implementation depthwise"));
 }

@@ -3,8 +3,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "kernels/conv/primitives/normalized_images.h"
-#include "kernels/conv/primitives/normalized_pointwise.h"
+#include "kernels/conv/primitives/conv_grads.h"
+#include "kernels/conv/primitives/normalized_conv.h"
 #include "tests/kernels/common/row_test.h"
 
 namespace ondine::test {
@@ -16,23 +16,21 @@ using Index = std::int64_t;
 
 TEST_CASE("without samples statistics are NaN and the derivative is 0") {
   ThreadPool pool(2);
-  const math::NormalizedPointwiseDesc desc{0, 3, 2, 9, {}};
-  const math::NormalizedPointwiseConv<float> forward(desc, 2);
-  std::vector<float> mean(3, 1), variance(3, 1), dw(6, 1);
-  const math::test::Scratch scratch(forward.workspace());
-  forward.run(pool, {.batch_mean = mean.data(), .batch_variance = variance.data()}, scratch);
-  for (const float v : mean) CHECK(std::isnan(v));
-  for (const float v : variance) CHECK(std::isnan(v));
-  for (const Index width : {14, 3}) {
-    const math::ConvShape empty{.batch = 0,
-                                .in_channels = 3,
-                                .out_channels = 2,
-                                .in = {1, 14, width},
-                                .out = {1, 14, width}};
-    const math::ConvGrads<float> weights({.shape = empty, .normalized = true, .threads = 2});
-    CHECK(weights.name() == (width == 14 ? "normalized_pointwise" : "normalized_images"));
+  const math::ConvShape shape{
+      .batch = 0, .in_channels = 3, .out_channels = 2, .in = {1, 14, 14}, .out = {1, 14, 14}};
+  for (const std::string way : {"pointwise", "images"}) {
+    CAPTURE(way);
+    const math::NormalizedConv<float> forward({.shape = shape, .threads = 2}, way,
+                                              math::simd_tables());
+    std::vector<float> mean(3, 1), variance(3, 1), dw(6, 1);
+    const math::test::Scratch scratch(forward.workspace());
+    forward.run(
+        pool, {.batch_mean = mean.data(), .batch_variance = variance.data(), .workspace = scratch});
+    for (const float v : mean) CHECK(std::isnan(v));
+    for (const float v : variance) CHECK(std::isnan(v));
+    const math::ConvGrads<float> weights({.shape = shape, .normalized = true, .threads = 2},
+                                         "normalized_" + way, math::simd_tables());
     const math::test::Scratch memory(weights.workspace());
-    std::ranges::fill(dw, 1.0F);
     weights.run(pool, {.dw = dw.data(), .workspace = memory});
     for (const float v : dw) CHECK(v == 0);
   }
@@ -51,10 +49,7 @@ TEMPLATE_TEST_CASE("convolutions of normalized planes have the same bits for any
     const auto w = numbers.row<T>(out * in);
     const auto scale = numbers.row<T>(in);
     const auto bias = numbers.row<T>(in);
-    math::NormalizedPointwiseDesc desc{batch, in, out, positions, {}};
-    desc.norm.epsilon = 0.1;
-    desc.norm.low = -0.5;
-    desc.norm.high = 0.75;
+    const math::BatchNormDesc norm{.shape = {}, .epsilon = 0.1, .low = -0.5, .high = 0.75};
     const auto at = [](const std::vector<T>& v, Index i) {
       return static_cast<double>(v[static_cast<std::size_t>(i)]);
     };
@@ -80,28 +75,29 @@ TEMPLATE_TEST_CASE("convolutions of normalized planes have the same bits for any
         }
       });
     }
-    // Both primitives: planes of one row and windows of one element are a convolution too.
     math::ConvShape shape;
     shape.batch = batch;
     shape.in_channels = in;
     shape.out_channels = out;
     shape.in = shape.out = {1, 1, positions};
-    const auto run = [&](ThreadPool& pool, const auto& forward, const math::SimdTables& kernels,
-                         std::string_view name) {
+    const auto run = [&](ThreadPool& pool, const math::SimdTables& kernels,
+                         const std::string& way) {
+      const int threads = pool.threads();
+      const math::NormalizedConv<T> forward({.shape = shape, .norm = norm, .threads = threads}, way,
+                                            kernels);
       const math::ConvGrads<T> weights(
-          {.shape = shape, .normalized = true, .norm = desc.norm, .threads = pool.threads()}, name,
-          kernels);
+          {.shape = shape, .normalized = true, .norm = norm, .threads = threads},
+          "normalized_" + way, kernels);
       const math::test::Scratch scratch(forward.workspace()), more(weights.workspace());
       std::vector<T> results(wanted.size()), mean(scale.size()), variance(scale.size());
-      forward.run(pool,
-                  math::NormalizedConvArgs<T>{.x = x.data(),
-                                              .scale = scale.data(),
-                                              .bias = bias.data(),
-                                              .w = w.data(),
-                                              .y = results.data(),
-                                              .batch_mean = mean.data(),
-                                              .batch_variance = variance.data()},
-                  scratch);
+      forward.run(pool, {.x = x.data(),
+                         .scale = scale.data(),
+                         .bias = bias.data(),
+                         .w = w.data(),
+                         .y = results.data(),
+                         .batch_mean = mean.data(),
+                         .batch_variance = variance.data(),
+                         .workspace = scratch});
       weights.run(pool, {.dy = dy.data(),
                          .x = x.data(),
                          .scale = scale.data(),
@@ -115,16 +111,12 @@ TEMPLATE_TEST_CASE("convolutions of normalized planes have the same bits for any
       return results;
     };
     const double bound = sizeof(T) == 4 ? 2e-5 : 1e-13;
-    math::test::check<T>(wanted, bound, [&](ThreadPool& pool, const math::SimdTables& kernels) {
-      return run(pool, math::NormalizedPointwiseConv<T>(desc, pool.threads(), kernels), kernels,
-                 "normalized_pointwise");
-    });
-    math::test::check<T>(wanted, bound, [&](ThreadPool& pool, const math::SimdTables& kernels) {
-      return run(pool,
-                 math::NormalizedImages<T>({shape, desc.norm}, math::ConvDirection::forward,
-                                           pool.threads(), kernels),
-                 kernels, "normalized_images");
-    });
+    for (const std::string way : {"pointwise", "images"}) {
+      CAPTURE(way);
+      math::test::check<T>(wanted, bound, [&](ThreadPool& pool, const math::SimdTables& kernels) {
+        return run(pool, kernels, way);
+      });
+    }
   }
 }
 
