@@ -43,8 +43,9 @@ void add_masks(Replaced replaced, const T* mask, const T* more, const VectorKern
 
 // `keys` beside each other of all keys of a head.
 template <class T>
-GemmShape PlainHeads<T>::product_shape(Product product, const AttentionShape& s, std::int64_t rows,
-                                       std::int64_t keys) {
+GemmShape PlainHeads<T>::product_shape(Product product, std::int64_t rows,
+                                       std::int64_t keys) const {
+  const AttentionShape& s = shape_;
   switch (product) {
     case scores_product:
       return {.m = rows,
@@ -92,12 +93,8 @@ GemmShape PlainHeads<T>::product_shape(Product product, const AttentionShape& s,
 }
 
 template <class T>
-typename PlainHeads<T>::Products PlainHeads<T>::make_products(const AttentionShape& s,
-                                                              std::int64_t rows,
-                                                              const SimdTables& kernels) {
-  const auto make = [&](Product product) {
-    return GemmPrimitive<T>(product_shape(product, s, rows, s.keys), 1, 1, kernels);
-  };
+typename PlainHeads<T>::Products PlainHeads<T>::make_products(std::int64_t rows) const {
+  const auto make = [&](Product product) { return part(product, rows, shape_.keys); };
   return {make(scores_product), make(y_product),  make(dv_product),
           make(ds_product),     make(dq_product), make(dk_product)};
 }
@@ -117,8 +114,7 @@ std::size_t PlainHeads<T>::product_bytes() const {
     keys = std::min(keys + VisibleKeys<T>::block, shape_.keys);
     for (const std::int64_t some : {rows, shape_.queries % rows}) {
       for (int product = 0; product < product_count; ++product) {
-        const GemmShape shape = product_shape(static_cast<Product>(product), shape_, some, keys);
-        bytes = std::max(bytes, GemmPrimitive<T>(shape, 1, 1, *kernels_).workspace());
+        bytes = std::max(bytes, part(static_cast<Product>(product), some, keys).workspace());
       }
     }
   }
@@ -131,8 +127,7 @@ PlainHeads<T>::PlainHeads(const AttentionShape& shape, std::int64_t tile_rows, s
     : shape_(shape),
       kernels_(&kernels),
       tile_rows_(tile_rows),
-      products_{make_products(shape, tile_rows, kernels),
-                make_products(shape, shape.queries % tile_rows, kernels)} {
+      products_{make_products(tile_rows), make_products(shape.queries % tile_rows)} {
   const auto bytes =
       checked_mul(checked_mul(rows, shape.keys), static_cast<std::int64_t>(sizeof(T)));
   tile_bytes_ = align_up(static_cast<std::size_t>(bytes));
@@ -148,8 +143,7 @@ void PlainHeads<T>::multiply(ThreadPool& pool, Product product, const AttentionT
     const Products& products = products_[tile.rows == tile_rows_ ? 0 : 1];
     return products[product].run(pool, {}, a, b, c, options, products_at(memory));
   }
-  const GemmShape shape = product_shape(product, shape_, tile.rows, tile.keys.size);
-  GemmPrimitive<T>(shape, 1, 1, *kernels_).run(pool, {}, a, b, c, options, products_at(memory));
+  part(product, tile.rows, tile.keys.size).run(pool, {}, a, b, c, options, products_at(memory));
 }
 
 template <class T>

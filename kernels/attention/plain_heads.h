@@ -43,10 +43,11 @@ class PlainHeads final : public HeadKernel<T> {
   };
   using Products = std::array<GemmPrimitive<T>, product_count>;
 
-  static GemmShape product_shape(Product product, const AttentionShape& s, std::int64_t rows,
-                                 std::int64_t keys);
-  static Products make_products(const AttentionShape& s, std::int64_t rows,
-                                const SimdTables& kernels);
+  GemmShape product_shape(Product product, std::int64_t rows, std::int64_t keys) const;
+  GemmPrimitive<T> part(Product product, std::int64_t rows, std::int64_t keys) const {
+    return {product_shape(product, rows, keys), 1, 1, *kernels_};
+  }
+  Products make_products(std::int64_t rows) const;
   std::size_t product_bytes() const;
   // A thread computes a tile alone.
   void multiply(ThreadPool& pool, Product product, const AttentionTile& tile, const T* a,

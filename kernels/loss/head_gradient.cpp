@@ -102,24 +102,22 @@ void HeadGradient<C>::make_products(const BindContext& context) {
   const std::int64_t classes[] = {block_size(blocks_ - 1), std::min(most_classes, shape_.classes)};
   for (std::int64_t rows = row_step; rows <= rows_at_once(shape_.labels()); rows += row_step) {
     const auto products = [&](std::int64_t size) -> Products {
-      const math::GemmShape scores{.m = size,
-                                   .n = rows,
-                                   .k = depth_,
-                                   .trans_a = !class_rows_,
-                                   .trans_b = true,
-                                   .lda = class_rows_ ? 0 : shape_.classes,
-                                   .whole_m = shape_.classes};
-      math::GemmShape derivative{.m = size, .n = depth_, .k = rows, .whole_m = shape_.classes};
-      if (!class_rows_) {
-        derivative = {.m = depth_,
-                      .n = size,
-                      .k = rows,
-                      .trans_a = true,
-                      .trans_b = true,
-                      .whole_n = shape_.classes};
-      }
-      Products both{math::GemmPrimitive<C>(scores, 1, 1, kernels),
-                    math::GemmPrimitive<C>(derivative, 1, 1, kernels)};
+      Products both{math::GemmPrimitive<C>({.m = size,
+                                            .n = rows,
+                                            .k = depth_,
+                                            .trans_a = !class_rows_,
+                                            .trans_b = true,
+                                            .lda = class_rows_ ? 0 : shape_.classes,
+                                            .whole_m = shape_.classes},
+                                           1, 1, kernels),
+                    math::GemmPrimitive<C>({.m = class_rows_ ? size : depth_,
+                                            .n = class_rows_ ? depth_ : size,
+                                            .k = rows,
+                                            .trans_a = !class_rows_,
+                                            .trans_b = !class_rows_,
+                                            .whole_m = class_rows_ ? shape_.classes : 0,
+                                            .whole_n = class_rows_ ? 0 : shape_.classes},
+                                           1, 1, kernels)};
       work_ = std::max({work_, both.scores.workspace(), both.derivative.workspace()});
       return both;
     };

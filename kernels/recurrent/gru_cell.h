@@ -187,12 +187,16 @@ class GruBackward {
     math::gemm<C>(pool, {.m = 2 * n, .n = n, .k = block.rows, .trans_a = true, .lda = saved},
                   block.dgates, block.previous_h, dr, block.options, block.workspace,
                   block.kernels);
-    const math::GemmShape shape{
-        .m = n, .n = n, .k = block.rows, .trans_a = true, .lda = saved, .ldb = linear_ ? n : saved};
     const C* gates = block.args.gates + (block.d * s_.rows() + block.start) * saved;
-    math::gemm<C>(pool, shape, block.dgates + (linear_ ? 3 : 2) * n,
-                  linear_ ? block.previous_h : gates + 3 * n, dr + 2 * n * n, block.options,
-                  block.workspace, block.kernels);
+    math::gemm<C>(pool,
+                  {.m = n,
+                   .n = n,
+                   .k = block.rows,
+                   .trans_a = true,
+                   .lda = saved,
+                   .ldb = linear_ ? n : saved},
+                  block.dgates + (linear_ ? 3 : 2) * n, linear_ ? block.previous_h : gates + 3 * n,
+                  dr + 2 * n * n, block.options, block.workspace, block.kernels);
   }
 
   void add_r_bias(const C* sums, C* db) const {

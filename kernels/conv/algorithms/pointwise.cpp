@@ -47,8 +47,8 @@ class PointwiseConv final : public ConvImplementation<T> {
   }
 
   bool splits() const override {
-    const GemmShape shape = plane_ == 1 ? rows_product() : product(joined_.images());
-    return GemmPrimitive<T>::splits(shape, kernels_);
+    return GemmPrimitive<T>::splits(plane_ == 1 ? rows_product() : product(joined_.images()),
+                                    kernels_);
   }
 
   ConvRounding rounding() const override {

@@ -55,24 +55,19 @@ class PointwiseWeights final : public ConvImplementation<T> {
  private:
   // Product of one group.
   GemmShape product(Index images) const {
-    GemmShape p;
-    p.m = shape_.out_channels / shape_.groups;
-    p.n = shape_.in_channels / shape_.groups;
-    p.k = images * plane_;
-    if (plane_ == 1) {
-      p.trans_a = true;
-      p.lda = shape_.out_channels;
-      p.ldb = shape_.in_channels;
-    } else {
-      p.trans_b = true;
-      p.lda = p.ldb = joined_.row();
-    }
-    return p;
+    const bool rows = plane_ == 1;
+    return {.m = shape_.out_channels / shape_.groups,
+            .n = shape_.in_channels / shape_.groups,
+            .k = images * plane_,
+            .trans_a = rows,
+            .trans_b = !rows,
+            .lda = rows ? shape_.out_channels : joined_.row(),
+            .ldb = rows ? shape_.in_channels : joined_.row()};
   }
   GemmBatch groups() const {
-    const GemmShape p = product(1);
+    const Index m = product(1).m, n = product(1).n;
     const Index row = plane_ == 1 ? 1 : joined_.row();  // of a channel
-    return {shape_.groups, p.m * row, p.n * row, p.m * p.n};
+    return {shape_.groups, m * row, n * row, m * n};
   }
   std::size_t product_workspace(Index images, int threads) const {
     return gemm_workspace<T>(product(images), shape_.groups, threads, kernels_);

@@ -177,28 +177,8 @@ class InnerInputs {
 };
 
 template <class C>
-Kernel bind_pair(BindContext& context, const Rounding& rounding) {
-  math::PointwiseDepthwiseDesc desc = inner_descriptor(context);
-  Scratch scratch;
-  const InnerInputs<C> inputs(context, scratch, rounding);
-  const StoredOut<C> y(context, scratch, 0, context.output_shape(0)->size());
-  inputs.set_stored(desc);
-  desc.y_stored = y.storage();
-  const math::PointwiseDepthwise<C> primitive(desc, context.threads(), product_kernels(context));
-  context.set_implementation(primitive.name(), primitive.isa());
-  const std::size_t bytes = primitive.workspace();
-  const std::size_t work = scratch.add_bytes(bytes);
-  scratch.request(context);
-  return [=](KernelContext& call) {
-    math::PointwiseDepthwiseArgs<C> args = inputs(call);
-    args.y = y(call);
-    primitive.run(call.pool(), args, {Scratch::at<std::byte>(call, work), bytes});
-    y.store(call);
-  };
-}
-
-template <class C>
-Kernel bind_bottleneck(BindContext& context, const Rounding& rounding) {
+Kernel bind_as(BindContext& context) {
+  const Rounding rounding = rounding_of<C>(context);
   math::InvertedBottleneckDesc desc = descriptor(context);
   Scratch scratch;
   const InnerInputs<C> inputs(context, scratch, rounding);
@@ -207,29 +187,38 @@ Kernel bind_bottleneck(BindContext& context, const Rounding& rounding) {
   const StoredOut<C> y(context, scratch, 0, context.output_shape(0)->size(), rounding.y);
   inputs.set_stored(desc.inner);
   desc.projection_stored = last.storage();
-  desc.y_stored = y.storage();
-  const math::InvertedBottleneck<C> primitive(desc, context.threads(), product_kernels(context));
-  context.set_implementation(primitive.name(), primitive.isa());
-  const std::size_t bytes = primitive.workspace();
-  const std::size_t work = scratch.add_bytes(bytes);
-  scratch.request(context);
-  return [=](KernelContext& call) {
-    primitive.run(call.pool(),
-                  {.inner = inputs(call),
-                   .projection = last(call),
-                   .projection_bias = last_bias(call),
-                   .y = y(call)},
-                  {Scratch::at<std::byte>(call, work), bytes});
-    y.store(call);
+  desc.inner.y_stored = desc.y_stored = y.storage();
+  // `args` makes those of the primitive of a call.
+  const auto run = [&](const auto& primitive, const auto& args) -> Kernel {
+    context.set_implementation(primitive.name(), primitive.isa());
+    const std::size_t bytes = primitive.workspace();
+    const std::size_t work = scratch.add_bytes(bytes);
+    scratch.request(context);
+    return [=, y = y](KernelContext& call) {
+      primitive.run(call.pool(), args(call), {Scratch::at<std::byte>(call, work), bytes});
+      y.store(call);
+    };
   };
+  const int threads = context.threads();
+  const math::SimdTables& kernels = product_kernels(context);
+  if (!context.has_input(last_in)) {
+    return run(math::PointwiseDepthwise<C>(desc.inner, threads, kernels), [=](KernelContext& call) {
+      math::PointwiseDepthwiseArgs<C> args = inputs(call);
+      args.y = y(call);
+      return args;
+    });
+  }
+  return run(math::InvertedBottleneck<C>(desc, threads, kernels), [=](KernelContext& call) {
+    return math::InvertedBottleneckArgs<C>{.inner = inputs(call),
+                                           .projection = last(call),
+                                           .projection_bias = last_bias(call),
+                                           .y = y(call)};
+  });
 }
 
 Kernel bind(BindContext& context) {
-  return visit_compute(context.dtype(x_in), [&]<class C>() -> Kernel {
-    const Rounding rounding = rounding_of<C>(context);
-    return context.has_input(last_in) ? bind_bottleneck<C>(context, rounding)
-                                      : bind_pair<C>(context, rounding);
-  });
+  return visit_compute(context.dtype(x_in),
+                       [&]<class C>() -> Kernel { return bind_as<C>(context); });
 }
 
 std::vector<Val> expand(ExpandContext& context) {
