@@ -11,8 +11,8 @@
 namespace ondine::math {
 
 struct InvertedBottleneckDesc {
-  // Up to the depthwise results; y_stored is not read. in_channels 0: no first convolution, x has the
-  // channels of the depthwise one.
+  // Up to the depthwise results; y_stored is not read. in_channels 0: no first convolution, x has
+  // the channels of the depthwise one.
   PointwiseDepthwiseDesc inner;
   std::int64_t out_channels = 1;
   Activation activation = Activation::none;  // of y
