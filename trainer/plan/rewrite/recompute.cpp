@@ -208,14 +208,14 @@ class Repeater {
 }  // namespace
 
 std::uint64_t traffic_of(const Node& node, const Graph& graph) {
-  std::uint64_t bytes = 0;
+  std::uint64_t bytes = 0, written = 0;
   for (const ValueId id : node.inputs) {
     if (id != no_value) bytes += bytes_of(graph[id].type);
   }
-  if (!node.outputs.empty() && node.outputs[0] != no_value) {
-    bytes += bytes_of(graph[node.outputs[0]].type);
+  for (const ValueId id : node.outputs) {
+    if (id != no_value) written = std::max<std::uint64_t>(written, bytes_of(graph[id].type));
   }
-  return bytes;
+  return bytes + written;
 }
 
 bool recompute_values(Graph& graph, std::span<const ValueId> outside,

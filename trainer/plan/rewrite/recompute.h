@@ -9,7 +9,7 @@
 
 namespace ondine::trainer {
 
-// Bytes that a node reads and writes to compute output 0.
+// Bytes of all that a node reads and of its largest output.
 std::uint64_t traffic_of(const graph::Node& node, const graph::Graph& graph);
 
 struct Recomputation {
