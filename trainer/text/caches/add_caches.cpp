@@ -10,6 +10,7 @@
 #include "graph/contract/op_def.h"
 #include "graph/passes/rewrite.h"
 #include "graph/training/lower/to_definition.h"
+#include "trainer/text/generate/cache_ports.h"
 
 namespace ondine::text {
 
@@ -161,7 +162,7 @@ class Writer {
     if (!shape || shape->rank() < 3) {
       fail(ErrorCode::unsupported, "keys and values of fewer than 3 dims get no cache");
     }
-    const std::string number = std::to_string(presents_.size());
+    const std::string number = std::to_string(joined_.size() - 1);
     const ValueId past = graph_.add_temporary("past_key_values." + number);
     Dims dims = to_dims(*shape);
     dims[axis] = symbol("past_tokens");
@@ -171,6 +172,10 @@ class Writer {
     dims[axis] = symbol("all_tokens");
     graph_[all].type = Type::tensor(DType::float32, dims);
     presents_.emplace_back("present." + number, all);
+    const ValueId fresh = node("Identity", {id});
+    dims[axis] = symbol("new_tokens");
+    graph_[fresh].type = Type::tensor(DType::float32, dims);
+    presents_.emplace_back(cat(fresh_prefix, graph_[past].name), fresh);
     known->second = all;
     return all;
   }
@@ -182,7 +187,7 @@ class Writer {
   ValueId scores_;
   std::vector<Node> nodes_;
   GraphPorts ports_;
-  std::vector<std::pair<std::string, ValueId>> presents_;
+  std::vector<std::pair<std::string, ValueId>> presents_;  // and what is new of them
   ValueId query_ = no_value, key_ = no_value, seen_ = no_value, low_ = no_value;
   std::map<std::tuple<ValueId, std::optional<std::size_t>, std::optional<std::size_t>>, ValueId>
       places_;

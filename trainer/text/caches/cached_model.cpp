@@ -8,6 +8,7 @@
 #include "trainer/model/assemble.h"
 #include "trainer/model/model_impl.h"
 #include "trainer/text/caches/add_caches.h"
+#include "trainer/text/caches/fresh_outputs.h"
 
 namespace ondine::text {
 
@@ -68,15 +69,7 @@ class Maker {
     def.graph =
         add_caches(graph, inputs, scores, ports_.scores, sites, lengths, trainer::all_operators());
     def.functions.clear();
-    LoadOptions options = impl.options;
-    options.deadline = impl.deadline;
-    options.cancel = impl.cancel;
-    options.threads = impl.runtime.threads;
-    trainer::CheckedModel checked{.def = std::move(def), .leftovers = {}};
-    for (const auto& watched : impl.runtime.files) {
-      if (auto file = watched.lock()) checked.files.push_back(std::move(file));
-    }
-    return ModelAccess::make(std::move(checked), options);
+    return remade(model_, std::move(def));
   }
 
  private:

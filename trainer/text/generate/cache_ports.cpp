@@ -118,14 +118,25 @@ std::size_t find_present(const CachePorts& cache, const std::vector<PortInfo>& o
                    : "is a cache with more than one output that fits");
 }
 
+// Takes the output of the new tokens of this cache; empty if there is none.
+std::string take_fresh(const PortInfo& past, std::vector<PortInfo>& outputs) {
+  const std::string name = cat(fresh_prefix, past.name);
+  const auto taken =
+      std::erase_if(outputs, [&](const PortInfo& output) { return output.name == name; });
+  return taken > 0 ? name : std::string();
+}
+
 }  // namespace
 
 std::vector<CachePorts> pair_caches(const PortInfo& ids, std::span<const PortInfo> inputs,
                                     std::vector<PortInfo>& outputs) {
   std::vector<CachePorts> caches;
-  std::vector<PortInfo> rest = outputs;
   for (const PortInfo& input : inputs) {
-    CachePorts cache{.past = input, .present = {}};
+    caches.push_back({.past = input, .present = {}, .fresh = take_fresh(input, outputs)});
+  }
+  std::vector<PortInfo> rest = outputs;
+  for (CachePorts& cache : caches) {
+    const PortInfo& input = cache.past;
     if (!find_axes(ids, cache)) {
       refuse_cache(
           input,
@@ -133,7 +144,6 @@ std::vector<CachePorts> pair_caches(const PortInfo& ids, std::span<const PortInf
           "samples");
     }
     cache.present = outputs[find_present(cache, outputs)].name;
-    caches.push_back(std::move(cache));
   }
   for (const CachePorts& cache : caches) {
     const auto taken =

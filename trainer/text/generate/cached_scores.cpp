@@ -17,7 +17,7 @@ constexpr std::int64_t share_of_room = 4;
 constexpr std::size_t longest_step = 256;
 constexpr std::size_t compared_step = 8;
 
-// Copies `count` places along the axis.
+// Copies `count` places along the axis; both may be one tensor.
 void copy_places(const Tensor& from, std::int64_t from_first, Tensor& to, std::int64_t to_first,
                  std::int64_t count, std::size_t axis) {
   const Shape& shape = from.shape();
@@ -33,7 +33,7 @@ void copy_places(const Tensor& from, std::int64_t from_first, Tensor& to, std::i
   auto* target =
       static_cast<std::byte*>(to.mutable_data()) + static_cast<std::size_t>(to_first) * place;
   for (std::size_t i = 0; i < outer; ++i) {
-    std::memcpy(target + i * to_stride, source + i * from_stride, bytes);
+    std::memmove(target + i * to_stride, source + i * from_stride, bytes);
   }
 }
 
@@ -116,17 +116,27 @@ bool CachedScores::reads_in_pieces(std::span<const std::int64_t> tokens) const {
 }
 
 CachedScores::Outcome CachedScores::run(const Step& step, const std::vector<Value>& caches) const {
-  Results results = call_->run(step, caches);
+  return taken(call_->run(step, caches), step, caches, false);
+}
+
+CachedScores::Outcome CachedScores::run_in_room(const Step& step,
+                                                const std::vector<Value>& caches) const {
+  if (!call_->has_fresh()) return run(step, caches);
+  return taken(call_->run_for_fresh(step, caches), step, caches, true);
+}
+
+CachedScores::Outcome CachedScores::taken(Results results, const Step& step,
+                                          const std::vector<Value>& caches, bool fresh) const {
   Outcome outcome{call_->scores(results, step), {}};
-  const std::int64_t needed = step.room + std::ssize(step.tokens);
+  const std::int64_t needed = (fresh ? 0 : step.room) + std::ssize(step.tokens);
   for (std::size_t i = 0; i < caches.size(); ++i) {
     const CachePorts& cache = call_->ports().caches[i];
-    Tensor present = std::move(results[cache.present]).tensor();
+    const std::string& name = fresh ? cache.fresh : cache.present;
+    Tensor present = std::move(results[name]).tensor();
     const Shape expected = with_length(caches[i].tensor().shape(), cache.axis, needed);
     if (!(present.shape() == expected)) {
-      fail(ErrorCode::mismatch, "output ", quoted(cache.present), " is ", present.shape(),
-           "; a cache of ", step.room, " and ", step.tokens.size(), " new tokens must be ",
-           expected);
+      fail(ErrorCode::mismatch, "output ", quoted(name), " is ", present.shape(), "; a cache of ",
+           step.room, " and ", step.tokens.size(), " new tokens must be ", expected);
     }
     outcome.presents.push_back(std::move(present));
   }
@@ -151,7 +161,7 @@ std::vector<double> CachedScores::step_exactly(std::span<const std::int64_t> tok
 }
 
 std::vector<double> CachedScores::step_in_room(std::span<const std::int64_t> tokens) {
-  const Outcome outcome = run({tokens, known_, room_, *spare_}, caches_);
+  const Outcome outcome = run_in_room({tokens, known_, room_, *spare_}, caches_);
   keep_new(outcome.presents);
   ++known_;
   return outcome.scores;
@@ -162,11 +172,10 @@ void CachedScores::keep_new(const std::vector<Tensor>& presents) {
   for (std::size_t i = 0; i < caches_.size(); ++i) {
     const std::size_t axis = call_->ports().caches[i].axis;
     Tensor& cache = caches_[i].tensor();
-    if (*spare_ == Spare::behind) {
-      copy_places(presents[i], room_, cache, known_, 1, axis);
-    } else {
-      copy_places(presents[i], room_ - known_, cache, room_ - known_ - 1, known_ + 1, axis);
-    }
+    const std::int64_t first = first_place(known_, room_);
+    if (first > 0) copy_places(cache, first, cache, first - 1, known_, axis);
+    const std::int64_t last = presents[i].shape()[axis] - 1;
+    copy_places(presents[i], last, cache, first > 0 ? room_ - 1 : known_, 1, axis);
   }
 }
 
@@ -191,7 +200,7 @@ bool CachedScores::agrees(const Step& step, const std::vector<Value>& padded,
                           const std::vector<double>& scores) const {
   Outcome found;
   try {
-    found = run(step, padded);
+    found = run_in_room(step, padded);
   } catch (const Error& error) {
     if (!is_refusal(error)) throw;
     return false;

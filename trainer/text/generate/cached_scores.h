@@ -32,13 +32,17 @@ class CachedScores final : public TokenScores {
  private:
   struct Outcome {
     std::vector<double> scores;
-    std::vector<Tensor> presents;
+    std::vector<Tensor> presents;  // of run_in_room: perhaps of the new tokens alone
   };
 
   // How many of the fresh tokens the next step takes.
   std::size_t next_piece(std::span<const std::int64_t> tokens);
   bool reads_in_pieces(std::span<const std::int64_t> tokens) const;
   Outcome run(const Step& step, const std::vector<Value>& caches) const;
+  // A step with spare places. Copying these would cost more than the step.
+  Outcome run_in_room(const Step& step, const std::vector<Value>& caches) const;
+  Outcome taken(Results results, const Step& step, const std::vector<Value>& caches,
+                bool fresh) const;
   std::vector<double> step(std::span<const std::int64_t> tokens);
   std::vector<double> step_exactly(std::span<const std::int64_t> tokens);
   std::vector<double> step_in_room(std::span<const std::int64_t> tokens);

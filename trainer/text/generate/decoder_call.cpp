@@ -39,7 +39,13 @@ Tensor rows_of(const PortInfo& port, std::int64_t samples, std::span<const std::
 DecoderCall::DecoderCall(const Model& model, TextEncoding encoding)
     : model_(&model), encoding_(std::move(encoding)), ports_(find_decoder_ports(model)) {
   fetches_.push_back(ports_.scores);
-  for (const CachePorts& cache : ports_.caches) fetches_.push_back(cache.present);
+  const bool fresh = !ports_.caches.empty() &&
+                     std::ranges::none_of(ports_.caches, &std::string::empty, &CachePorts::fresh);
+  if (fresh) fresh_fetches_ = fetches_;
+  for (const CachePorts& cache : ports_.caches) {
+    fetches_.push_back(cache.present);
+    if (fresh) fresh_fetches_.push_back(cache.fresh);
+  }
   const std::int64_t asked = (*ports_.ids.dims)[1];
   std::int64_t context = asked > 0 ? asked : text_options(model).length;
   if (context < 1) context = default_context;
@@ -83,7 +89,8 @@ Tensor DecoderCall::mask(const Step& step, std::int64_t length) const {
   return rows_of(*ports_.mask, samples(), values);
 }
 
-Results DecoderCall::run(const Step& step, std::span<const Value> caches) const {
+Results DecoderCall::run(const Step& step, std::span<const Value> caches,
+                         const std::vector<std::string>& fetches) const {
   const std::int64_t asked = (*ports_.ids.dims)[1];
   const std::int64_t length = asked > 0 ? asked : std::ssize(step.tokens);
   NamedValues feeds;
@@ -93,7 +100,7 @@ Results DecoderCall::run(const Step& step, std::span<const Value> caches) const 
   for (std::size_t i = 0; i < caches.size(); ++i) {
     feeds.emplace_back(ports_.caches[i].past.name, caches[i]);
   }
-  return model_->infer(feeds, fetches_);
+  return model_->infer(feeds, fetches);
 }
 
 // Where the model declares how many scores there are and leaves the positions open.

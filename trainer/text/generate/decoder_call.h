@@ -40,8 +40,16 @@ class DecoderCall {
   const DataRecord::Text& lengths() const noexcept { return lengths_; }
   std::int64_t samples() const noexcept;
 
+  // Whether the model gives keys and values of the new tokens alone.
+  bool has_fresh() const noexcept { return !fresh_fetches_.empty(); }
   // Runs the step with one value for each cache. The results are scores and what the caches become.
-  Results run(const Step& step, std::span<const Value> caches) const;
+  Results run(const Step& step, std::span<const Value> caches) const {
+    return run(step, caches, fetches_);
+  }
+  // The results are scores and the new tokens of each cache, where has_fresh().
+  Results run_for_fresh(const Step& step, std::span<const Value> caches) const {
+    return run(step, caches, fresh_fetches_);
+  }
   // Scores of the token after the last one of the step, one for each id.
   std::vector<double> scores(const Results& results, const Step& step) const;
 
@@ -49,6 +57,8 @@ class DecoderCall {
   Tensor make_tensor(DType dtype, const Shape& shape) const;
 
  private:
+  Results run(const Step& step, std::span<const Value> caches,
+              const std::vector<std::string>& fetches) const;
   Tensor ids(const Step& step, std::int64_t length) const;
   Tensor positions(const Step& step, std::int64_t length) const;
   Tensor mask(const Step& step, std::int64_t length) const;
@@ -59,7 +69,7 @@ class DecoderCall {
   const Model* model_;
   TextEncoding encoding_;
   DecoderPorts ports_;
-  std::vector<std::string> fetches_;
+  std::vector<std::string> fetches_, fresh_fetches_;
   std::size_t context_ = 0;
   DataRecord::Text lengths_;                // without tokenizer and template
   std::optional<std::int64_t> known_axis_;  // of the scores, 1 or 2

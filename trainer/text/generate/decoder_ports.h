@@ -14,6 +14,7 @@ namespace ondine::text {
 struct CachePorts {
   PortInfo past;
   std::string present;
+  std::string fresh;      // the output of the new tokens alone; empty where there is none
   std::size_t batch = 0;  // axis of the samples
   std::size_t axis = 0;   // axis of the tokens
 };

@@ -9,6 +9,7 @@
 #include "core/out_of_memory.h"
 #include "trainer/data/text/passage.h"
 #include "trainer/text/caches/cached_model.h"
+#include "trainer/text/caches/fresh_outputs.h"
 #include "trainer/text/generate/decoder_call.h"
 #include "trainer/text/generate/require_options.h"
 #include "trainer/text/generate/sampler.h"
@@ -74,7 +75,12 @@ struct Generator::Impl {
       : options(checked(std::move(given))),
         chat_template(template_of(model, options)),
         call(model, encoding_of(model, options)) {
-    if (call.ports().caches.empty()) make_caches(model);
+    call.ports().caches.empty() ? make_caches(model) : add_fresh_outputs(model);
+  }
+
+  void add_fresh_outputs(const Model& model) {
+    made.model = text::with_fresh_outputs(model, call.ports());
+    if (made.model) cached.emplace(*made.model, call.encoding());
   }
 
   // The model with caches, where it can be made and gives the same.
@@ -131,8 +137,9 @@ struct Generator::Impl {
   }
 
   std::unique_ptr<text::TokenScores> scores() const {
-    return cached ? text::make_token_scores(call, *cached, made.longest)
-                  : text::make_token_scores(call);
+    if (!cached) return text::make_token_scores(call);
+    return call.ports().caches.empty() ? text::make_token_scores(call, *cached, made.longest)
+                                       : text::make_token_scores(*cached);
   }
 
   // One text.
@@ -141,7 +148,7 @@ struct Generator::Impl {
   GenerateOptions options;
   std::string chat_template;  // empty where there is none
   text::DecoderCall call;
-  text::CachedModel made;                   // of a model without caches
+  text::CachedModel made;                   // with caches, or outputs for what is new in them
   std::optional<text::DecoderCall> cached;  // of `made`
 };
 

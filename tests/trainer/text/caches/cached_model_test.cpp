@@ -37,6 +37,7 @@ double difference(const Model& model, std::size_t prompt, std::size_t count) {
   CHECK(made.longest == 256);
   const text::DecoderCall cached(*made.model, {});
   CHECK_FALSE(cached.ports().caches.empty());
+  CHECK(cached.has_fresh());
   const auto steps = text::make_token_scores(cached);
   const auto whole = text::make_token_scores(plain);
   const std::vector<std::int64_t> tokens = some_tokens(count);

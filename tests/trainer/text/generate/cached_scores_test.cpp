@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "tests/trainer/text/generate/small_decoder.h"
+#include "trainer/text/caches/fresh_outputs.h"
 #include "trainer/text/generate/token_scores.h"
 
 using namespace ondine;
@@ -27,12 +28,12 @@ Tensor whole(const SmallDecoder& shape, const std::vector<std::int64_t>& tokens)
   return plain.model().infer({{"input_ids", ids}})["logits"].tensor();
 }
 
-// The largest difference of scores step by step, after a prompt of `prompt` tokens, from `whole`.
-double difference(const SmallDecoder& shape, std::size_t prompt, std::size_t count,
-                  GenerateCache expected) {
+// The largest difference of scores of the model step by step, after a prompt of `prompt` tokens,
+// from `whole`.
+double difference(const Model& model, const SmallDecoder& shape, std::size_t prompt,
+                  std::size_t count, GenerateCache expected) {
   const std::vector<std::int64_t> tokens = some_tokens(count);
   const Tensor all = whole(shape, tokens);
-  const Model model = shape.model();
   const text::DecoderCall call(model, {});
   const auto scores = text::make_token_scores(call);
   double largest = 0;
@@ -45,6 +46,19 @@ double difference(const SmallDecoder& shape, std::size_t prompt, std::size_t cou
   }
   CHECK(scores->cache() == expected);
   return largest;
+}
+
+// The same, with caches that give all their tokens or what is new alone.
+double difference(const SmallDecoder& shape, std::size_t prompt, std::size_t count,
+                  GenerateCache expected) {
+  const Model model = shape.model();
+  double largest = difference(model, shape, prompt, count, expected);
+  const text::DecoderPorts ports = text::find_decoder_ports(model);
+  if (ports.caches.empty()) return largest;
+  const auto other = text::with_fresh_outputs(model, ports);
+  REQUIRE(other);
+  CHECK(text::DecoderCall(*other, {}).has_fresh());
+  return std::max(largest, difference(*other, shape, prompt, count, expected));
 }
 
 }  // namespace
