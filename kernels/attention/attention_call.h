@@ -24,6 +24,11 @@ inline bool is_interleaved(const graph::NodeView& node) {
   return node.attr_int("interleaved", 0) != 0;
 }
 
+// Whether keys and values in two parts have their rows before the heads.
+inline bool has_rows_first(const graph::NodeView& node) {
+  return is_interleaved(node) || node.attr_int("rows_first", 0) != 0;
+}
+
 inline bool has_zero_rows(const graph::NodeView& node) {
   return node.attr_int("zero_rows", 0) != 0;
 }
@@ -103,6 +108,22 @@ struct AttentionCall {
     const Shape part = *graph::to_shape(swap_heads(std::move(dims)));
     AttentionCall call(context, at, 1, part, part, true);
     if (call.copied_heads == 1) call.shape.packed = 3;
+    return call;
+  }
+
+  // Reads a node whose k and v lie in two parts: q, earlier k, k, earlier v, v. The shape is that
+  // of the parts together, in the layout of q.
+  static AttentionCall in_parts(const graph::BindContext& context) {
+    const auto heads_first = [&](std::size_t i, bool swapped) {
+      const Shape& given = context.shape(i);
+      return swapped ? *graph::to_shape(swap_heads(graph::to_dims(given))) : given;
+    };
+    const bool beside = is_interleaved(context), rows_first = has_rows_first(context);
+    const Shape q = heads_first(0, beside);
+    Shape v = heads_first(4, rows_first);
+    v[2] += heads_first(3, rows_first)[2];
+    AttentionCall call(context, 0, 5, q, v, false);
+    if (beside) call.shape.interleaved = std::max<std::int64_t>(1, q[1]);
     return call;
   }
 

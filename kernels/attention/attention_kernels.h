@@ -10,6 +10,8 @@ graph::RoundedInputs rounded_operands(const graph::BindContext& context,
                                       const AttentionCall& layout);
 
 graph::Kernel bind_attention(graph::BindContext& context, AttentionCall layout);
+// The parts of k and of v, float32, are copied together (AttentionCall::in_parts).
+graph::Kernel bind_attention_in_parts(graph::BindContext& context, AttentionCall layout);
 // dy is input 0.
 graph::Kernel bind_attention_gradient(graph::BindContext& context, AttentionCall layout);
 

@@ -127,6 +127,7 @@ const std::set<std::string>& linear_operators() {
                                            "ai.ondine:BatchNormalizationActivation",
                                            "ai.ondine:BatchNormalizationActivationGrad",
                                            "ai.ondine:BatchNormalizationGrad",
+                                           "ai.ondine:CachedAttention",
                                            "ai.ondine:ClipGrad",
                                            "ai.ondine:ConvActivation",
                                            "ai.ondine:ConvChain",

@@ -10,7 +10,7 @@
 namespace ondine::text {
 namespace {
 
-constexpr std::int64_t least_room = 64;
+constexpr std::int64_t least_room = 128;
 constexpr std::int64_t share_of_room = 4;
 
 // Tokens of a step of a long prompt, and of the two that are compared with one of both.
