@@ -10,7 +10,8 @@ namespace ondine::math::ONDINE_ISA {
 // scale.
 struct StoredStrip {
   std::int64_t i, j, columns, p, terms;
-  std::int64_t ahead;  // bytes from an element to one that is wanted soon
+  // Bytes from an element to one that is wanted soon, and numbers from a scale to such a one.
+  std::int64_t ahead = 0, scales_ahead = 0;
 
   ONDINE_MEMBER std::int64_t scale_at(const StoredMatrix& b) const {
     return p / b.block * b.block_step + j * b.column_step;
@@ -85,6 +86,14 @@ ONDINE_INLINE void add_scaled(const StoredProductCall& call, const StoredStrip& 
   }
 }
 
+template <int Vectors>
+ONDINE_INLINE void prefetch_scales(const StoredMatrix& b, const StoredStrip& s) {
+  if (b.column_step == 0) return;
+  const float* const scales = b.scales + s.scale_at(b) + s.scales_ahead;
+#pragma GCC unroll 16
+  for (int v = 0; v < Vectors; ++v) __builtin_prefetch(scales + v * lanes<float>, 0, 2);
+}
+
 template <StoredAs As, int Rows, int Vectors, bool Zeros, bool Partial>
 static void sum_columns(const StoredProductCall& call, const StoredStrip& s) {
   static_assert(Vectors % 2 == 0 && (!Partial || Vectors == 2));
@@ -95,6 +104,7 @@ static void sum_columns(const StoredProductCall& call, const StoredStrip& s) {
   Vec<float> acc[Rows][Vectors] = {};
   Vec<float> zeros[Vectors];
   if constexpr (Zeros) load_zero_points<As>(zeros, b, s);
+  if constexpr (!Partial) prefetch_scales<Vectors>(b, s);
   const float* a = call.a + s.i * call.a_row + s.p;
   const std::int64_t step = E::size_of(b.n);
   const std::uint8_t* from = b.elements + s.p * step + E::size_of(s.j);
@@ -146,7 +156,7 @@ ONDINE_INLINE void sum_next_rows(const StoredProductCall& call, StoredStrip& s) 
     sum_rows<As, Rows, Vectors>(call, part);
   }
   s.i += Rows;
-  s.ahead = 0;  // what the next rows read is in the cache
+  s.ahead = s.scales_ahead = 0;  // what the next rows read is in the cache
 }
 
 template <StoredAs As>
@@ -174,22 +184,34 @@ void sum_rest(const StoredProductCall& call, StoredStrip s) {
   }
 }
 
+// The strip from column j on. What the second one after it reads is on its way meanwhile: a strip
+// is computed in less time than memory takes to answer.
+template <StoredAs As>
+ONDINE_INLINE StoredStrip strip_at(const StoredProductCall& call, std::int64_t j, std::int64_t p,
+                                   std::int64_t terms) {
+  using E = Elements<As>;
+  const StoredMatrix& b = *call.b;
+  const std::int64_t whole = (call.last - call.first) / strip_columns * strip_columns;
+  std::int64_t columns = 2 * strip_columns, lines = 0, scales = 0;
+  for (; j - call.first + columns >= whole; columns -= whole) {  // among the next terms
+    lines += terms * E::size_of(b.n);
+    scales += b.block_step;
+  }
+  return {0, j, strip_columns, p, terms, lines + E::size_of(columns), scales + columns};
+}
+
 // A few terms for all columns, then the next: memory is read about as it lies.
 template <StoredAs As>
 void run_by_strips(const StoredProductCall& call) {
   constexpr std::int64_t most_terms = 64;
-  using E = Elements<As>;
   const StoredMatrix& b = *call.b;
   for (std::int64_t p = 0; p < b.k;) {
     const std::int64_t terms = lesser(lesser(b.block - p % b.block, b.k - p), most_terms);
     std::int64_t j = call.first;
     for (; j + strip_columns <= call.last; j += strip_columns) {
-      const bool is_last = j + 2 * strip_columns > call.last;
-      const std::int64_t ahead = is_last ? terms * E::size_of(b.n) - E::size_of(j - call.first)
-                                         : E::size_of(strip_columns);
-      sum_strip<As>(call, {0, j, strip_columns, p, terms, ahead});
+      sum_strip<As>(call, strip_at<As>(call, j, p, terms));
     }
-    if (j < call.last) sum_rest<As>(call, {0, j, call.last - j, p, terms, 0});
+    if (j < call.last) sum_rest<As>(call, {0, j, call.last - j, p, terms});
     p += terms;
   }
 }
