@@ -11,8 +11,8 @@
 namespace ondine::text {
 
 // The model with an output more for each cache, which a step with spare places then need not copy.
-// `ports`: those of `model`. Nothing where a cache is no Concat of its input and what is new, and
-// for a model with state, which may change later.
+// `ports`: those of `model`. Nothing where a cache is not its input and what is new, joined by
+// Concat or by Attention, and for a model with state, which may change later.
 std::optional<Model> with_fresh_outputs(const Model& model, const DecoderPorts& ports);
 
 // A model of this definition, whose tensors may lie in the files of `model`, with its options.
