@@ -56,7 +56,11 @@ void run_all_dots(const GemmCall<T>& g) {
   }
 }
 
-// Rows from i on and `width` columns from j on, whole or the last vector of all.
+// Half a strip, which the heads of attention have: passes over B vector by vector take longer.
+template <class T, int Vectors>
+inline constexpr std::int64_t half_strip = Vectors >= 8 ? Vectors / 2 * lanes<T> : 0;
+
+// Rows from i on and `width` columns from j on: a strip, half of one, or the last vector of all.
 template <class T, class S, int Rows, int Vectors>
 void run_strip(const GemmCall<T>& g, std::int64_t i, std::int64_t j, std::int64_t width,
                NextFactors& ahead) {
@@ -65,6 +69,11 @@ void run_strip(const GemmCall<T>& g, std::int64_t i, std::int64_t j, std::int64_
       g.b_row, g.c.plain() + i * g.ldc + j, g.ldc,   0,       epilogue_of(g, true, true, i, j)};
   if (width == Vectors * lanes<T>) {
     return micro<T, Rows, Vectors, Edge::whole, false, false, S>(block, ahead);
+  }
+  if constexpr (half_strip < T, Vectors >> 0) {
+    if (width == half_strip<T, Vectors>) {
+      return micro<T, Rows, Vectors / 2, Edge::whole, false, false, S>(block, ahead);
+    }
   }
   block.last = width;
   pick_wide<T, Rows, 1, S>(width < lanes<T>)(block, ahead);
@@ -83,7 +92,9 @@ void run_wide(const GemmCall<T>& g) {
           PrefetchAhead::matrix(column_of_b<S>(g, j + cols), size, g.k, min_of(left - cols, cols),
                                 g.b_row, 1, PrefetchAhead::steps(g.k));
     }
-    const std::int64_t width = left >= cols ? cols : min_of(left, lanes<T>);
+    constexpr std::int64_t half = half_strip<T, Vectors>;
+    const std::int64_t fitting = half > 0 && left >= half ? half : min_of(left, lanes<T>);
+    const std::int64_t width = left >= cols ? cols : fitting;
     std::int64_t i = 0;
     for (; i + Rows <= g.m; i += Rows) run_strip<T, S, Rows, Vectors>(g, i, j, width, ahead);
     if (g.m - i == 2) run_strip<T, S, 2, Vectors>(g, i, j, width, ahead);

@@ -147,10 +147,15 @@ std::vector<double> DecoderCall::scores(const Results& results, const Step& step
          position);
   }
   const auto classes = static_cast<std::size_t>(shape[axis]);
-  const ReadElement read = element_reader(output.dtype());
   std::vector<double> result(classes);
-  for (std::size_t c = 0; c < classes; ++c) {
-    result[c] = read(output.data(), axis == 1 ? c * positions + position : position * classes + c);
+  const void* const elements = output.data();
+  if (axis == 2 && output.dtype() == DType::float32) {
+    std::copy_n(static_cast<const float*>(elements) + position * classes, classes, result.begin());
+  } else {
+    const ReadElement read = element_reader(output.dtype());
+    for (std::size_t c = 0; c < classes; ++c) {
+      result[c] = read(elements, axis == 1 ? c * positions + position : position * classes + c);
+    }
   }
   if (metrics::are_probabilities(result, classes)) {
     for (double& score : result) score = std::log(score);

@@ -13,8 +13,16 @@ namespace {
 // No node of a model has this stream of random numbers.
 constexpr std::uint32_t sample_stream = 0xfffffffeU;
 
+// The first of the largest. std::max_element loads it anew for each comparison.
 std::size_t best_of(const std::vector<double>& scores) {
-  return static_cast<std::size_t>(std::max_element(scores.begin(), scores.end()) - scores.begin());
+  std::size_t best = 0;
+  double largest = scores[0];
+  for (std::size_t id = 1; id < scores.size(); ++id) {
+    if (scores[id] <= largest) continue;
+    best = id;
+    largest = scores[id];
+  }
+  return best;
 }
 
 void require_finite(const std::vector<double>& scores) {
