@@ -78,9 +78,16 @@ struct Generator::Impl {
     call.ports().caches.empty() ? make_caches(model) : add_fresh_outputs(model);
   }
 
+  // Without them the model is run as it is.
   void add_fresh_outputs(const Model& model) {
-    made.model = text::with_fresh_outputs(model, call.ports());
-    if (made.model) cached.emplace(*made.model, call.encoding());
+    try {
+      made.model = text::with_fresh_outputs(model, call.ports());
+      if (made.model) cached.emplace(*made.model, call.encoding());
+    } catch (const Error& error) {
+      if (error.code() == ErrorCode::cancelled) throw;
+      cached.reset();
+      made.model.reset();
+    }
   }
 
   // The model with caches, where it can be made and gives the same.
