@@ -1,6 +1,7 @@
 #include "graph/passes/dequantized.h"
 
 #include <algorithm>
+#include <array>
 
 #include "core/packed_elements.h"
 #include "graph/passes/quantization.h"
@@ -103,8 +104,8 @@ bool round_frozen(Frozen& frozen, bool swapped, Graph& graph, const PassContext&
   const auto [known, is_new] = forms.rounded.emplace(id, StoredForms::Rounded{});
   StoredForms::Rounded& form = known->second;
   if (is_new) {
-    form.axis = frozen.transposed != swapped ? 0 : 1;
-    RoundedMatrix held = context.round_weights(elements, form.axis);
+    RoundedMatrix held = context.round_weights(elements, frozen.transposed != swapped ? 0 : 1);
+    form.axis = held.axis;
     if (held.elements.defined()) {
       form.elements = add_constant(graph, graph[id].name + "_rounded", std::move(held.elements));
     }
@@ -180,6 +181,24 @@ std::optional<Frozen> read_factor(ValueId id, bool swapped, Graph& graph, const 
   return round_frozen(rounded, swapped, graph, context, forms) ? std::optional(rounded) : frozen;
 }
 
+// Whether rows are the derivative of a loss by scores, which seldom is of one size.
+bool is_loss_derivative(ValueId id, const Uses& uses) {
+  constexpr std::array<std::string_view, 4> sources{"SoftmaxCrossEntropyLossGrad",
+                                                    "NegativeLogLikelihoodLossGrad",
+                                                    "LogSoftmaxGrad", "SoftmaxGrad"};
+  constexpr std::array<std::string_view, 9> between{
+      "Reshape", "Flatten", "Transpose", "Squeeze", "Unsqueeze", "Cast", "Mul", "Div", "Identity"};
+  constexpr int longest = 8;
+  for (int i = 0; i < longest; ++i) {
+    const Node* const node = uses.producer(id);
+    if (node == nullptr) return false;
+    if (std::ranges::find(sources, node->op->name) != sources.end()) return true;
+    if (std::ranges::find(between, node->op->name) == between.end()) return false;
+    id = node->inputs[0];
+  }
+  return false;
+}
+
 // Whether value `id` is one number for each of `count` columns.
 bool is_row(const Type& type, std::int64_t count) {
   const auto shape = type.shape();
@@ -222,7 +241,7 @@ bool fuse_product(Node& node, Graph& graph, const Uses& uses, const PassContext&
   const NodeView view(node);
   if (gemm ? !is_plain_gemm(view) : view.attr_int("transA", 0) != 0) return false;
   const Type& a = graph[node.inputs[0]].type;
-  if (!a.ranked() || a.rank() < 2) return false;
+  if (!a.ranked() || a.rank() < 2 || graph[node.inputs[0]].constant->defined()) return false;
   const bool swapped = view.attr_int("transB", 0) != 0;
   const auto b = read_factor(node.inputs[1], swapped, graph, uses, context, forms);
   if (!b) return false;
@@ -238,6 +257,9 @@ bool fuse_product(Node& node, Graph& graph, const Uses& uses, const PassContext&
   node.inputs = {node.inputs[0], b->elements, b->scale, b->zero_point, bias};
   node.attributes = b->attributes;
   node.attributes.emplace_back("transB", std::int64_t{transposed});
+  if (is_loss_derivative(node.inputs[0], uses)) {
+    node.attributes.emplace_back("loss_derivative", std::int64_t{1});
+  }
   read_as_held(node, 1, graph, uses, forms);
   return true;
 }
@@ -292,8 +314,9 @@ bool fuse_dequantized(Node& node, Graph& graph, const Uses& uses, const PassCont
          fuse_head(node, graph, uses, context, forms);
 }
 
-bool fuse_rounded_lookup(Node& node, const PassContext& context, const StoredForms& forms) {
-  if (!is_row_lookup(node)) return false;
+bool fuse_rounded_lookup(Node& node, const Graph& graph, const PassContext& context,
+                         const StoredForms& forms) {
+  if (!is_row_lookup(node) || graph[node.outputs[0]].type.dtype != DType::float32) return false;
   const OpDef* const lookup = context.catalogue->find(ondine_domain, "DequantizeGather");
   if (lookup == nullptr) return false;
   const auto rounded = forms.rounded.find(node.inputs[0]);

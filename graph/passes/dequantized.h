@@ -31,6 +31,7 @@ bool fuse_dequantized(Node& node, Graph& graph, const Uses& uses, const PassCont
 
 // After all products: Gather of a constant that they read rounded reads it rounded too, since the
 // table would be held twice.
-bool fuse_rounded_lookup(Node& node, const PassContext& context, const StoredForms& forms);
+bool fuse_rounded_lookup(Node& node, const Graph& graph, const PassContext& context,
+                         const StoredForms& forms);
 
 }  // namespace ondine::graph

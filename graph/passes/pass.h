@@ -26,6 +26,7 @@ using FoldedConvolutions = std::vector<FoldedConvolution>;
 struct RoundedMatrix {
   Tensor elements;  // bfloat16, or int8; undefined where the matrix stays as it is
   Tensor scale;     // of int8: float32, one for each index of the axis
+  std::int64_t axis = 0;
 };
 
 struct PassContext {
@@ -42,7 +43,7 @@ struct PassContext {
   // Whether they round large float32 factors, as kernels of bfloat16 do.
   bool rounds_factors = false;
   // Gives frozen floating point weights for products that round them anyway. `axis`: the dimension
-  // of their output channels. Absent: all stay as they are.
+  // of their output channels, unless another graph named one first. Absent: all stay as they are.
   std::function<RoundedMatrix(const Tensor& weights, std::int64_t axis)> round_weights;
 };
 

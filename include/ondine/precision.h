@@ -24,15 +24,14 @@ enum class Precision : std::uint8_t {
   // pass, are stored as bfloat16 on every processor.
   // Results have the same bits for any number of threads.
   bfloat16,
-  // As bfloat16, but products of 16 rows or more with frozen matrices, those of few bits and large
-  // float32 ones, multiply 8-bit integers, on every processor. Each row of the activations, or of
-  // their gradients, gets a scale (its largest magnitude / 127) when it is read, and each output
-  // channel of a matrix one when the model is loaded. Sums are exact in int32; the scales multiply
-  // them in float32. A row with a number that is not finite gives NaN. Large frozen float32
-  // matrices that products read are held in 8 bits, so that products of fewer rows and lookups of
-  // the same matrix read the rounded elements; exports write those of the file. The derivative of
-  // a loss by its logits, and all that trains, keep bfloat16: rounding to 8 bits would lose small
-  // probabilities and updates.
+  // As bfloat16, but products of 16 rows or more with frozen matrices of 65,536 elements or more
+  // multiply 8-bit integers, on every processor. Each row of the activations, or of their
+  // gradients, gets a scale when it is read (its largest magnitude / 127), and so does each output
+  // channel of a matrix. Sums are exact in int32; the scales multiply them in float32. A row or a
+  // column with a number that is not finite gives NaN. Floating point matrices are held in 8 bits,
+  // so that products of fewer rows and lookups of the same matrix read the rounded elements;
+  // exports write those of the file. The derivative of a loss by scores, and all that trains, keep
+  // bfloat16: rounding to 8 bits would lose small probabilities and updates.
   int8,
 };
 

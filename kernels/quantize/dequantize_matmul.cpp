@@ -3,11 +3,11 @@
 // and block_size; without a scale b is float16 or bfloat16. transB: b is stored transposed. b may
 // be packed (stored_matrix.h), and with the attribute levels its elements are indices of 16 numbers
 // that the scale multiplies. a, the bias (one number for each column) and the result are float32.
-// With Precision::int8 products of many rows multiply 8-bit integers (frozen_int8.h). Others of few
-// rows read b where it lies (stored_product.h, and GemmPrimitive a b of bfloat16,
-// which those that round their factors read too). For others pieces of b' are dequantized where
-// they are multiplied, so that b' is never held whole. No derivative: fuse_quantized makes the
-// operator of frozen weights, after differentiation.
+// With Precision::int8 products of many rows multiply 8-bit integers (frozen_int8.h), unless the
+// attribute loss_derivative says what the rows are. Others of few rows read b where it lies
+// (stored_product.h, and GemmPrimitive a b of bfloat16, which those that round their factors read
+// too). For others pieces of b' are dequantized where they are multiplied, so that b' is never held
+// whole. No derivative: fuse_quantized makes the operator of frozen weights, after differentiation.
 #include <vector>
 
 #include "kernels/common/convert_rows.h"

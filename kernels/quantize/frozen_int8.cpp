@@ -44,46 +44,37 @@ std::int64_t strip_width(const math::GemmShape& s, std::int64_t panel) {
   return math::round_up(math::divide_up(s.n, strips), panel);
 }
 
-// The largest and the smallest number that an element means without its scale.
-struct Extremes {
-  float lowest, highest;
-};
-Extremes extremes_of(DType dtype, std::span<const float> levels) {
-  if (!levels.empty()) {
-    const auto [low, high] = std::minmax_element(levels.begin(), levels.end());
-    return {*low, *high};
-  }
+// The largest magnitude that an element can mean without its scale.
+float largest_magnitude(DType dtype, std::span<const float> levels) {
+  float largest = 0;
+  for (const float level : levels) largest = std::max(largest, std::abs(level));
+  if (!levels.empty()) return largest;
   switch (dtype) {
     case DType::int8:
-      return {-128, 127};
+      return 128;
     case DType::int4:
-      return {-8, 7};
+      return 8;
     case DType::int2:
-      return {-2, 1};
+      return 2;
     case DType::uint4:
-      return {0, 15};
+      return 15;
     case DType::uint2:
-      return {0, 3};
+      return 3;
     default:
-      return {0, 255};
+      return 255;
   }
 }
 
-// The largest magnitude that an element of each scale index can have.
-std::vector<float> largest_magnitudes(const BindContext& context, std::size_t first, DType dtype) {
-  const Tensor& scale = *context.constant(first + 1);
-  const auto scales = scale.values<float>();
-  const auto [lowest, highest] = extremes_of(dtype, context.attr_floats("levels"));
-  std::vector<float> zeros(scales.size());
-  if (context.has_input(first + 2)) {
-    row_to_float(dtype)(zeros.data(), context.constant(first + 2)->data(), scale.size());
-  }
-  std::vector<float> largest(scales.size());
-  for (std::size_t i = 0; i < largest.size(); ++i) {
-    largest[i] =
-        std::max(std::abs(lowest - zeros[i]), std::abs(highest - zeros[i])) * std::abs(scales[i]);
-  }
-  return largest;
+void enlarge(float& most, float x) {
+  if (std::abs(x) > most || std::isnan(x)) most = std::abs(x);  // NaN stays
+}
+
+// Whether a zero point is not 0.
+bool has_zero_points(const BindContext& context, std::size_t index) {
+  if (!context.has_input(index)) return false;
+  const Tensor& points = *context.constant(index);
+  const std::span bytes(static_cast<const std::byte*>(points.data()), points.bytes());
+  return std::ranges::any_of(bytes, [](std::byte each) { return each != std::byte{0}; });
 }
 
 }  // namespace
@@ -105,7 +96,11 @@ bool FrozenInt8::suits(const BindContext& context, std::size_t first,
                        const math::GemmShape& shape) {
   if (context.precision() != Precision::int8 || !context.has_input(first + 1)) return false;
   if (context.constant(first + 1) == nullptr) return false;
+  if (context.constant(first) == nullptr) return false;
   if (context.has_input(first + 2) && context.constant(first + 2) == nullptr) return false;
+  if (context.attr_int(loss_derivative, 0) != 0) return false;
+  const auto levels = context.attr_floats("levels");
+  if (std::ranges::any_of(levels, [](float x) { return !std::isfinite(x); })) return false;
   return shape.m >= least_rows && std::min(shape.n, shape.k) >= least_size && shape.k <= most_terms;
 }
 
@@ -142,7 +137,7 @@ FrozenInt8::FrozenInt8(BindContext& context, Scratch& scratch, std::size_t first
 }
 
 FrozenInt8::Reading FrozenInt8::reading_of(const BindContext& context) const {
-  if (context.has_input(first_ + 2)) return Reading::rounded;
+  if (has_zero_points(context, first_ + 2)) return Reading::rounded;
   const bool is_packed = is_packed_matrix(context);
   const bool has_levels = context.has_attr("levels");
   // One scale for all terms of a column or for all columns of a term.
@@ -168,30 +163,60 @@ void FrozenInt8::find_scales(const BindContext& context) {
     return;
   }
   if (reading_ == Reading::levels) levels_ = levels_of_nibbles(context, dtype_);
-  const std::vector<float> largest = largest_magnitudes(context, first_, dtype_);
+  const std::vector<float> most = has_zero_points(context, first_ + 2) ? largest_by_element(context)
+                                                                       : largest_by_scale(context);
+  scales_.resize(most.size());
+  inverses_.resize(most.size());
+  for (std::size_t j = 0; j < most.size(); ++j) {
+    float scale = std::isfinite(most[j]) ? most[j] / 127 : std::numeric_limits<float>::quiet_NaN();
+    if (scale < std::numeric_limits<float>::min()) scale = 0;
+    scales_[j] = scale;
+    inverses_[j] = scale > 0 ? 1 / scale : 0;
+  }
+}
+
+// The largest magnitude that the stored scales allow in each column of op(b).
+std::vector<float> FrozenInt8::largest_by_scale(const BindContext& context) const {
+  const std::int64_t column_step = shape_.trans_b ? grid_.row_step : grid_.column_step;
+  const std::int64_t term_step = shape_.trans_b ? grid_.column_step : grid_.row_step;
   const std::int64_t column_block = shape_.trans_b ? grid_.rows : grid_.columns;
   const std::int64_t term_block = shape_.trans_b ? grid_.columns : grid_.rows;
   const std::int64_t term_blocks = term_step == 0 ? 1 : math::divide_up(shape_.k, term_block);
   const std::int64_t blocks = column_step == 0 ? 1 : math::divide_up(shape_.n, column_block);
-  std::vector<float> most(static_cast<std::size_t>(blocks));  // of the columns of a block
+  const auto scales = context.constant(first_ + 1)->values<float>();
+  const float largest = largest_magnitude(dtype_, context.attr_floats("levels"));
+  std::vector<float> of_block(static_cast<std::size_t>(blocks));
   for (std::int64_t i = 0; i < term_blocks; ++i) {
     for (std::int64_t j = 0; j < blocks; ++j) {
-      float& so_far = most[static_cast<std::size_t>(j)];
-      const float next = largest[static_cast<std::size_t>(j * column_step + i * term_step)];
-      so_far = so_far >= next ? so_far : next;  // NaN stays
+      const auto at = static_cast<std::size_t>(j * column_step + i * term_step);
+      enlarge(of_block[static_cast<std::size_t>(j)], largest * scales[at]);
     }
   }
-  for (float& each : most) {
-    each = std::isfinite(each) ? each / 127 : std::numeric_limits<float>::quiet_NaN();
-    if (each < std::numeric_limits<float>::min()) each = 0;
+  std::vector<float> most(static_cast<std::size_t>(shape_.n));
+  for (std::size_t j = 0; j < most.size(); ++j) {
+    most[j] = of_block[column_step == 0 ? 0 : j / static_cast<std::size_t>(column_block)];
   }
-  scales_.resize(static_cast<std::size_t>(shape_.n));
-  inverses_.resize(scales_.size());
-  for (std::int64_t j = 0; j < shape_.n; ++j) {
-    const float scale = most[static_cast<std::size_t>(column_step == 0 ? 0 : j / column_block)];
-    scales_[static_cast<std::size_t>(j)] = scale;
-    inverses_[static_cast<std::size_t>(j)] = scale > 0 ? 1 / scale : 0;
+  return most;
+}
+
+// That of the elements: with zero points they seldom have the range of their dtype.
+std::vector<float> FrozenInt8::largest_by_element(const BindContext& context) const {
+  const Tensor& points = *context.constant(first_ + 2);
+  std::vector<float> zeros(static_cast<std::size_t>(points.size()));
+  row_to_float(dtype_)(zeros.data(), points.data(), points.size());
+  const DequantizedRows::Source source{
+      static_cast<const std::byte*>(context.constant(first_)->data()),
+      context.constant(first_ + 1)->values<float>().data(), zeros.data()};
+  std::vector<float> most(static_cast<std::size_t>(shape_.n));
+  std::vector<float> row(static_cast<std::size_t>(stored_columns_));
+  const std::int64_t rows = shape_.trans_b ? shape_.n : shape_.k;
+  for (std::int64_t i = 0; i < rows; ++i) {
+    rows_.read(row.data(), source, i * stored_columns_, (i + 1) * stored_columns_);
+    for (std::size_t j = 0; j < row.size(); ++j) {
+      enlarge(most[shape_.trans_b ? static_cast<std::size_t>(i) : j], row[j]);
+    }
   }
+  return most;
 }
 
 void FrozenInt8::run(KernelContext& call, std::int64_t rows, math::Elements<const float> a,

@@ -20,8 +20,12 @@ namespace ondine::kernels {
 // same bits.
 class FrozenInt8 {
  public:
+  // Attribute of products whose rows are derivatives of a loss by scores: most are far below the
+  // largest of a row, so bytes would lose them.
+  static constexpr const char* loss_derivative = "loss_derivative";
+
   // Whether the context asks for such products and this one is worth it. b is input `first`, as
-  // DequantizedRows takes it; its scale and zero point must be constant.
+  // DequantizedRows takes it; all three inputs must be constant.
   static bool suits(const graph::BindContext& context, std::size_t first,
                     const math::GemmShape& shape);
 
@@ -47,6 +51,8 @@ class FrozenInt8 {
 
   Reading reading_of(const graph::BindContext& context) const;
   void find_scales(const graph::BindContext& context);
+  std::vector<float> largest_by_scale(const graph::BindContext& context) const;
+  std::vector<float> largest_by_element(const graph::BindContext& context) const;
   void read_rows(graph::KernelContext& call, const Call& one) const;
   void run_strip(const Call& one, std::byte* slot, std::int64_t strip) const;
   void pack_strip(const Call& one, std::byte* slot, std::int64_t column, std::int64_t width) const;

@@ -74,8 +74,9 @@ void optimize(graph::Graph& graph, const graph::Catalogue& catalogue, const Load
   if (rounded != nullptr) {
     const bool as_bytes = options.precision == Precision::int8;
     context.round_weights = [=](const Tensor& weights, std::int64_t axis) {
-      return as_bytes ? rounded->in_bytes(weights, axis)
-                      : graph::RoundedMatrix{rounded->of(weights), {}};
+      if (as_bytes) return rounded->in_bytes(weights, axis);
+      const bool full = weights.dtype() == DType::float32;
+      return graph::RoundedMatrix{full ? rounded->of(weights) : Tensor(), {}};
     };
   }
   for (const graph::Pass& pass : chosen(graph::Phase::storage, options)) {

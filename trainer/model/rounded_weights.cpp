@@ -101,7 +101,7 @@ void find_scales(const StoredWeights& weights, std::span<std::byte> memory) {
   const auto count = static_cast<std::int64_t>(memory.size() / sizeof(float));
   std::fill_n(scales, count, 0.0F);
   const auto enlarge = [](float& most, float x) {
-    if (!(std::abs(x) <= most)) most = std::abs(x);  // NaN, too
+    if (std::abs(x) > most || std::isnan(x)) most = std::abs(x);  // NaN stays
   };
   weights.for_pieces([&](std::int64_t i, std::int64_t j, const float* x, std::int64_t n) {
     for (std::int64_t k = 0; k < n; ++k) enlarge(scales[weights.axis == 0 ? i : j + k], x[k]);
@@ -148,6 +148,13 @@ std::shared_ptr<const MappedFile> RoundedWeights::file_of(std::span<const std::b
   return nullptr;
 }
 
+RoundedWeights::Key RoundedWeights::key_of(const Tensor& weights) {
+  const DeferredElements* const copy = deferred_elements(weights);
+  const auto dims = weights.shape().span();
+  return {copy != nullptr ? copy->memory() : weights.data(), weights.dtype(),
+          std::vector<std::int64_t>(dims.begin(), dims.end())};
+}
+
 Tensor RoundedWeights::of(const Tensor& weights) {
   const DeferredElements* const copy = deferred_elements(weights);
   if (copy != nullptr && copy->computed()) return {};
@@ -157,7 +164,7 @@ Tensor RoundedWeights::of(const Tensor& weights) {
   const auto file = stored.empty() ? nullptr : file_of(stored);
   if (!file && (copy == nullptr || !stored.empty())) return {};
   const std::lock_guard lock(mutex_);
-  Tensor& rounded = known_[copy != nullptr ? copy->memory() : weights.data()];
+  Tensor& rounded = known_[key_of(weights)];
   if (rounded.defined()) return rounded;
   const auto round = [stored, file, owner = weights](std::span<std::byte> memory) {
     file ? round_file(*file, stored, memory) : round_held(owner, memory);
@@ -169,7 +176,7 @@ Tensor RoundedWeights::of(const Tensor& weights) {
 graph::RoundedMatrix RoundedWeights::in_bytes(const Tensor& weights, std::int64_t axis) {
   const DeferredElements* const copy = deferred_elements(weights);
   const std::lock_guard lock(mutex_);
-  auto& [source, held] = bytes_[copy != nullptr ? copy->memory() : weights.data()];
+  auto& [source, held] = bytes_[key_of(weights)];
   if (held.elements.defined()) return held;
   source = weights;
   StoredWeights from{weights, {}, nullptr, axis};
@@ -178,6 +185,7 @@ graph::RoundedMatrix RoundedWeights::in_bytes(const Tensor& weights, std::int64_
                        : std::span(static_cast<const std::byte*>(weights.data()), weights.bytes());
   from.file = from.stored.empty() ? nullptr : file_of(from.stored);
   const Shape& shape = weights.shape();
+  held.axis = axis;
   held.scale = deferred(
       DType::float32, {shape[static_cast<std::size_t>(axis)]},
       [from](std::span<std::byte> memory) { find_scales(from, memory); }, from.stored);

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <tuple>
 #include <vector>
 
 #include <ondine/tensor.h>
@@ -35,14 +36,19 @@ class RoundedWeights {
  private:
   std::shared_ptr<const MappedFile> file_of(std::span<const std::byte> stored) const;
 
-  std::vector<std::weak_ptr<const MappedFile>> files_;
-  std::mutex mutex_;
-  std::map<const void*, Tensor> known_;  // by the memory of the weights
+  // The memory of weights, and how it is seen: tensors of a file may overlap.
+  using Key = std::tuple<const void*, DType, std::vector<std::int64_t>>;
+  static Key key_of(const Tensor& weights);
+
   struct Bytes {
     Tensor source;  // keeps its memory from others
     graph::RoundedMatrix matrix;
   };
-  std::map<const void*, Bytes> bytes_;
+
+  std::vector<std::weak_ptr<const MappedFile>> files_;
+  std::mutex mutex_;
+  std::map<Key, Tensor> known_;
+  std::map<Key, Bytes> bytes_;
 };
 
 }  // namespace ondine::trainer

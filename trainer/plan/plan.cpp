@@ -40,6 +40,11 @@ class Draft {
             *options_, scope};
   }
 
+  // Drafts the same graph with other options.
+  Draft with(const PlanOptions& options) const {
+    return {Planner(graph(), *originals_, options, scope_), *originals_, options, scope_};
+  }
+
   const PlanOptions& options() const noexcept { return *options_; }
 
   Plan plan;
@@ -255,14 +260,18 @@ Plan choose_plan(const std::shared_ptr<const Graph>& graph, std::span<const Type
   const std::span<const ValueId> outputs = options.outputs.value_or(graph->outputs);
   const OriginalNodes originals(graph);
   const CommitScope scope = options.commit_last ? CommitScope::updates : CommitScope::none;
+  // What is rounded, and with it the bits, must not depend on the workspaces of threads.
+  PlanOptions choosing = options;
+  if (options.precision != Precision::float32) choosing.threads = 1;
   Draft draft = with_commits(
-      {specialize(*graph, inputs, outputs, *options.limits), originals, options, scope});
+      {specialize(*graph, inputs, outputs, *options.limits), originals, choosing, scope});
   if (!options.memory_budget && recomputes_later(options)) {
     draft = without_cheap_values(std::move(draft));
   }
   // Rounds values that are computed again, too: the bits are the same whether or not they are.
   round_results(draft, RoundedResult::where_rounded);
   join_repeats(draft);
+  if (choosing.threads != options.threads) draft = draft.with(options);
   if (!options.memory_budget) return fit_limit(std::move(draft));
   const std::uint64_t without = draft.plan.total_bytes;
   if (meets_budget(draft.plan, options)) return fit_limit(std::move(draft));

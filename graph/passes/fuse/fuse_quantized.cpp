@@ -171,8 +171,9 @@ bool run(Graph& graph, const PassContext& context) {
     return fuse_dequantized(one, graph, uses, context, forms);
   });
   if (!forms.rounded.empty()) {
-    fuse_nodes(graph,
-               [&](Node& one, const Uses&) { return fuse_rounded_lookup(one, context, forms); });
+    fuse_nodes(graph, [&](Node& one, const Uses&) {
+      return fuse_rounded_lookup(one, graph, context, forms);
+    });
   }
   return changed || weights;
 }

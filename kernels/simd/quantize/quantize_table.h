@@ -32,8 +32,8 @@ struct RequantizeRow {
   std::int32_t zero_point;
 };
 
-// Sums of products to floating point numbers: y = (sum + add) row columns[j] + bias[j], every step
-// rounded.
+// Sums of products to floating point numbers: y = (sum + add) (row columns[j]) + bias[j], every
+// step rounded.
 struct ScaledRow {
   std::int32_t add;
   float row;

@@ -185,8 +185,9 @@ void scale_sums(Elements<float> y, const std::int32_t* sums, const ScaledRow& by
     const std::int64_t left = n - i;
     const bool whole = left >= lanes<float>;
     const Vec<std::int32_t> sum = wrapping_sum(load_int32(sums + i, left), add);
-    Vec<float> v = __builtin_convertvector(sum, Vec<float>) * row;
-    if (by.columns != nullptr) v *= whole ? load(by.columns + i) : load_n(by.columns + i, left);
+    Vec<float> scale = row;
+    if (by.columns != nullptr) scale *= whole ? load(by.columns + i) : load_n(by.columns + i, left);
+    Vec<float> v = __builtin_convertvector(sum, Vec<float>) * scale;
     if (by.bias != nullptr) v += whole ? load(by.bias + i) : load_n(by.bias + i, left);
     if (!y.is_bf16()) {
       whole ? store(y.plain() + i, v) : store_n(y.plain() + i, v, left);

@@ -343,11 +343,9 @@ TEST_CASE("sums become numbers by the scales of rows and columns, for every inst
         std::vector<std::uint16_t> rounded(plain.size());
         kernels->convert->float_to_bfloat16(rounded.data(), plain.data(), n);
         for (std::size_t i = 0; i < static_cast<std::size_t>(n); ++i) {
-          float y = static_cast<float>(sums[i] - 12345) * 0.37F;
-          if (scaled) {
-            y *= columns[i];
-            y += bias[i];
-          }
+          const float scale = scaled ? 0.37F * columns[i] : 0.37F;
+          float y = static_cast<float>(sums[i] - 12345) * scale;
+          if (scaled) y += bias[i];
           CHECK(plain[i] == y);
           CHECK(narrow[i] == rounded[i]);
         }
