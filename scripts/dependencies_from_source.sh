@@ -93,8 +93,19 @@ endif()
 END
 }
 
+# Headers alone, for tests.
+write_catch_config() {
+  cat <<'END'
+if(NOT TARGET Catch2::Catch2)
+  add_library(Catch2::Catch2 INTERFACE IMPORTED)
+endif()
+END
+}
+
 write_toolchain | write "$prefix/toolchain.cmake"
 write_protobuf_config | write "$prefix/lib/cmake/protobuf/protobuf-config.cmake"
+mkdir -p "$prefix/lib/cmake/Catch2"
+write_catch_config | write "$prefix/lib/cmake/Catch2/Catch2Config.cmake"
 link_headers
 # A build keeps its compiler: another one begins anew.
 work=$prefix/work

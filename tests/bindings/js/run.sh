@@ -11,7 +11,10 @@ for program in node npm; do
   command -v "$program" >/dev/null || { echo "skipped: no program $program"; exit 77; }
 done
 package=$(ls "${ONDINE_WASM:-$source/build-wasm}"/ondine-*.tgz 2>/dev/null | head -n 1)
-[ -n "$package" ] || { echo "skipped: no package (scripts/wasm.sh builds it)"; exit 77; }
+[ -n "$package" ] || {
+  echo "skipped: no package (scripts/wasm.sh builds it; ONDINE_WASM names another folder of one)"
+  exit 77
+}
 rm -rf "$work"
 mkdir -p "$work"
 cp "$source"/tests/bindings/js/*.mjs "$work"
