@@ -1,7 +1,8 @@
 #!/bin/sh
 # foreign_packages.sh MACHINE DIR PACKAGE...
-# Unpacks Debian packages of another machine (aarch64, armv7, s390x) below DIR, without root. It installs
-# nothing and registers no architecture with dpkg; apt keeps its lists in DIR. From the environment:
+# Unpacks Debian packages of another machine (aarch64, armv7, riscv64, s390x) below DIR, without root.
+# It installs nothing and registers no architecture with dpkg; apt keeps its lists in DIR. From the
+# environment:
 #   SUITE    another release of Debian: its packages, with all that they depend on
 set -eu
 machine=$1
@@ -12,7 +13,7 @@ shift 2
 case $machine in
   aarch64) debian=arm64 ;;
   armv7) debian=armhf ;;
-  s390x) debian=s390x ;;
+  riscv64 | s390x) debian=$machine ;;
   x86_64) debian=amd64 ;;
   *) echo "unknown machine $machine" >&2; exit 2 ;;
 esac
