@@ -9,6 +9,10 @@
 
 #ifdef ONDINE_PCRE2
 #define PCRE2_CODE_UNIT_WIDTH 8
+#ifdef _WIN32
+// The declarations are those of an archive, not of a DLL.
+#define PCRE2_STATIC
+#endif
 #include <pcre2.h>
 #endif
 

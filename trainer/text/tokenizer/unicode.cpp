@@ -8,6 +8,10 @@
 #include "core/text/utf8.h"
 
 #ifdef ONDINE_UTF8PROC
+#ifdef _WIN32
+// The declarations are those of an archive, not of a DLL.
+#define UTF8PROC_STATIC
+#endif
 #include <utf8proc.h>
 #endif
 
