@@ -6,7 +6,7 @@
 #   deb      Debian packages (scripts/deb.sh)        java     the Maven artifact
 #   rust     the crates                              go       the Go module
 #   wheels   for Python (scripts/wheels.sh)          npm      for browsers and Node (scripts/wasm.sh)
-#   machines command line and library for others     (scripts/machines.sh aarch64 armv7 riscv64)
+#   machines command line and library for others     (scripts/machines.sh)
 # Without targets all of them. What was made of this commit is not made again: a run that ended
 # early is called once more. Targets that need a program or a network that is not there are left out,
 # and the exit code is 77. From the environment: OUT (release), JOBS (1).
@@ -83,8 +83,9 @@ make_npm() {
 }
 
 make_machines() {
-  scripts/machines.sh aarch64 armv7 riscv64
-  cp build-machines/ondine-"$version"-linux-*.tar.gz "$OUT"
+  scripts/machines.sh aarch64 armv7 riscv64 windows-x86_64
+  cp build-machines/ondine-"$version"-linux-*.tar.gz \
+    build-machines/ondine-"$version"-windows-x86_64.zip "$OUT"
 }
 
 skipped=
