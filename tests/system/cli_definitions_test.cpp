@@ -124,8 +124,9 @@ TEST_CASE("zsh and fish are told values, choices and what may be repeated") {
                  Contains("    lower)\n      _arguments \\\n        '--output[Inference model "
                           "to write]:FILE:_files' \\\n        '-o[Inference model to "
                           "write]:FILE:_files' \\\n") &&
-                 Contains("'--precision[Precision of products\\: float32, or bf16 to round their "
-                          "factors if the processor can]:float32|bf16:(float32 bf16)'") &&
+                 Contains("'--precision[Precision of products\\: float32; bf16 to round their "
+                          "factors if the processor can; int8\\: bf16, and frozen matrices in 8 "
+                          "bits]:float32|bf16|int8:(float32 bf16 int8)'") &&
                  Contains("'--tie[Train parameters as one that PyTorch'\\''s exporter merged "
                           "because they were equal]'") &&
                  Contains("'*--input[NAME=FILE; repeat for each input]:NAME=FILE:_files'") &&
@@ -138,7 +139,7 @@ TEST_CASE("zsh and fish are told values, choices and what may be repeated") {
           Contains("complete -c ondine -n '__fish_seen_subcommand_from lower' -l output -s o -r -d "
                    "'Inference model to write'\n") &&
           Contains("complete -c ondine -n '__fish_seen_subcommand_from info' -l json -d '") &&
-          Contains(" -l precision -r -f -a 'float32 bf16' -d 'Precision of products: "));
+          Contains(" -l precision -r -f -a 'float32 bf16 int8' -d 'Precision of products: "));
 }
 
 TEST_CASE("arguments that contradict each other or lack another are wrong usage") {
