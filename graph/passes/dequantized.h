@@ -25,7 +25,9 @@ struct StoredForms {
 // held: folding would keep it in float32. Returns whether the node was rewritten. `forms`: of this
 // graph, filled here. The same numbers; products of few rows sum them in another order.
 // Products of a large floating point constant that PassContext::round_weights rounds become
-// DequantizeMatMul of what it gives, and ProjectedCrossEntropy reads that.
+// DequantizeMatMul of what it gives, and ProjectedCrossEntropy reads that. The attribute
+// loss_derivative marks products whose rows are the derivative of a loss by scores; Precision::int8
+// leaves them in bfloat16.
 bool fuse_dequantized(Node& node, Graph& graph, const Uses& uses, const PassContext& context,
                       StoredForms& forms);
 

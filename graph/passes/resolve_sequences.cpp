@@ -43,7 +43,7 @@ class Resolver {
   }
 
  private:
-  // Of the parts; empty where they are not known.
+  // Sizes of the parts; empty if they are not known.
   Sizes sizes_of(const Node& node, std::size_t axis) const {
     const Dim dim = (*graph_[node.inputs[0]].type.dims)[axis];
     const NodeView view(node);
@@ -57,7 +57,7 @@ class Resolver {
     return keeps_axis && dim.known() ? parts(dim.size(), 1) : Sizes();
   }
 
-  // What is no partition of the axis fails when it runs.
+  // Sizes that do not add up to the axis fail when the node runs.
   static Sizes fitting(const Sizes& sizes, Dim dim) {
     std::int64_t sum = 0;
     for (const std::int64_t size : sizes) {

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <span>
 
 #include "core/packed_elements.h"
 #include "core/parallel.h"
 #include "kernels/common/rounding.h"
 #include "kernels/common/scratch_pool.h"
+#include "kernels/quantize/byte_scale.h"
 #include "kernels/quantize/stored_matrix.h"
 #include "kernels/simd/quantize/quantize_table.h"
 #include "kernels/simd/tables.h"
@@ -63,10 +63,6 @@ float largest_magnitude(DType dtype, std::span<const float> levels) {
     default:
       return 255;
   }
-}
-
-void enlarge(float& most, float x) {
-  if (std::abs(x) > most || std::isnan(x)) most = std::abs(x);  // NaN stays
 }
 
 // Whether a zero point is not 0.
@@ -168,10 +164,8 @@ void FrozenInt8::find_scales(const BindContext& context) {
   scales_.resize(most.size());
   inverses_.resize(most.size());
   for (std::size_t j = 0; j < most.size(); ++j) {
-    float scale = std::isfinite(most[j]) ? most[j] / 127 : std::numeric_limits<float>::quiet_NaN();
-    if (scale < std::numeric_limits<float>::min()) scale = 0;
-    scales_[j] = scale;
-    inverses_[j] = scale > 0 ? 1 / scale : 0;
+    scales_[j] = byte_scale(most[j]);
+    inverses_[j] = byte_factor(scales_[j]);
   }
 }
 
@@ -199,7 +193,8 @@ std::vector<float> FrozenInt8::largest_by_scale(const BindContext& context) cons
   return most;
 }
 
-// That of the elements: with zero points they seldom have the range of their dtype.
+// The largest magnitude of the elements: with zero points they seldom have the range of their
+// dtype.
 std::vector<float> FrozenInt8::largest_by_element(const BindContext& context) const {
   const Tensor& points = *context.constant(first_ + 2);
   std::vector<float> zeros(static_cast<std::size_t>(points.size()));

@@ -2,14 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstring>
-#include <limits>
 #include <optional>
 
 #include "core/byte_order.h"
 #include "core/deferred.h"
 #include "kernels/common/convert_rows.h"
+#include "kernels/quantize/byte_scale.h"
 #include "kernels/simd/quantize/quantize_table.h"
 #include "kernels/simd/tables.h"
 #include "kernels/simd/vector/convert_table.h"
@@ -17,47 +16,14 @@
 namespace ondine::trainer {
 namespace {
 
-// Float32 elements of a file, which may lie at any address. Its pages and those of the result
-// together are little more than the result.
-void round_file(const MappedFile& file, std::span<const std::byte> stored,
-                std::span<std::byte> rounded) {
-  constexpr std::size_t released = std::size_t{256} << 10;  // bytes of the file
-  std::array<float, 4096> elements;
-  constexpr std::size_t piece = sizeof(elements);
-  auto* to = reinterpret_cast<std::uint16_t*>(rounded.data());
-  for (std::size_t at = 0; at < stored.size(); at += piece) {
-    const auto part = stored.subspan(at, std::min(piece, stored.size() - at));
-    std::memcpy(elements.data(), part.data(), part.size());
-    if constexpr (other_byte_order) {
-      swap_numbers({reinterpret_cast<std::byte*>(elements.data()), part.size()}, DType::float32);
-    }
-    const auto count = static_cast<std::int64_t>(part.size() / sizeof(float));
-    math::simd_tables().convert->float_to_bfloat16(to, elements.data(), count);
-    to += count;
-    if ((at + piece) % released == 0) file.release(stored.subspan(at + piece - released, released));
-  }
-  // A fault also maps the pages around it, those of earlier pieces among them.
-  file.release(stored);
-}
-
-// Deferred elements, which are in memory only meanwhile.
-void round_held(const Tensor& weights, std::span<std::byte> rounded) {
-  const HeldElements held(weights);
-  math::simd_tables().convert->float_to_bfloat16(reinterpret_cast<std::uint16_t*>(rounded.data()),
-                                                 static_cast<const float*>(held.data()),
-                                                 weights.size());
-}
-
-// A matrix that is read in pieces of rows as float32: from a file, whose pages go back to the
-// system, or from memory.
+// Weights that are read in pieces of rows as float32. Those in a file may lie at any address, and
+// their pages go back to the system, so that with the result they are little more than it. Those in
+// memory that are deferred are there only meanwhile.
 struct StoredWeights {
   Tensor owner;
   std::span<const std::byte> stored;  // empty: elements of the owner
   std::shared_ptr<const MappedFile> file;
-  std::int64_t axis;
-
-  std::int64_t rows() const { return owner.shape()[0]; }
-  std::int64_t columns() const { return owner.shape()[1]; }
+  std::int64_t rows, columns;
 
   // body(row, column, elements, count) for all pieces, in order.
   template <class Body>
@@ -76,10 +42,10 @@ void StoredWeights::for_pieces(Body&& body) const {
   if (!file) held.emplace(owner);
   const std::byte* const from = file ? stored.data() : static_cast<const std::byte*>(held->data());
   std::size_t done = 0;
-  for (std::int64_t i = 0; i < rows(); ++i) {
-    for (std::int64_t j = 0; j < columns(); j += piece) {
-      const std::int64_t count = std::min(piece, columns() - j);
-      const auto at = static_cast<std::size_t>(i * columns() + j) * size;
+  for (std::int64_t i = 0; i < rows; ++i) {
+    for (std::int64_t j = 0; j < columns; j += piece) {
+      const std::int64_t count = std::min(piece, columns - j);
+      const auto at = static_cast<std::size_t>(i * columns + j) * size;
       const auto bytes = static_cast<std::size_t>(count) * size;
       std::memcpy(copy.data(), from + at, bytes);
       if constexpr (other_byte_order) {
@@ -92,38 +58,39 @@ void StoredWeights::for_pieces(Body&& body) const {
       }
     }
   }
+  // A fault also maps the pages around it, those of earlier pieces among them.
   if (file) file->release(stored);
 }
 
-// The largest magnitude of each index of the axis / 127.
-void find_scales(const StoredWeights& weights, std::span<std::byte> memory) {
+void fill_bf16(const StoredWeights& weights, std::span<std::byte> memory) {
+  auto* to = reinterpret_cast<std::uint16_t*>(memory.data());
+  weights.for_pieces([&](std::int64_t, std::int64_t, const float* x, std::int64_t n) {
+    math::simd_tables().convert->float_to_bfloat16(to, x, n);
+    to += n;
+  });
+}
+
+// The scale of each index of the axis.
+void find_scales(const StoredWeights& weights, std::int64_t axis, std::span<std::byte> memory) {
   auto* const scales = reinterpret_cast<float*>(memory.data());
   const auto count = static_cast<std::int64_t>(memory.size() / sizeof(float));
   std::fill_n(scales, count, 0.0F);
-  const auto enlarge = [](float& most, float x) {
-    if (std::abs(x) > most || std::isnan(x)) most = std::abs(x);  // NaN stays
-  };
   weights.for_pieces([&](std::int64_t i, std::int64_t j, const float* x, std::int64_t n) {
-    for (std::int64_t k = 0; k < n; ++k) enlarge(scales[weights.axis == 0 ? i : j + k], x[k]);
+    for (std::int64_t k = 0; k < n; ++k) kernels::enlarge(scales[axis == 0 ? i : j + k], x[k]);
   });
-  for (std::int64_t i = 0; i < count; ++i) {
-    scales[i] =
-        std::isfinite(scales[i]) ? scales[i] / 127 : std::numeric_limits<float>::quiet_NaN();
-    if (scales[i] < std::numeric_limits<float>::min()) scales[i] = 0;
-  }
+  std::transform(scales, scales + count, scales, kernels::byte_scale);
 }
 
-void fill_bytes(const StoredWeights& weights, const Tensor& scale, std::span<std::byte> memory) {
+void fill_bytes(const StoredWeights& weights, std::int64_t axis, const Tensor& scale,
+                std::span<std::byte> memory) {
   const auto* const scales = static_cast<const float*>(scale.data());
   auto* to = reinterpret_cast<std::int8_t*>(memory.data());
-  std::array<float, 4096> inverses;
+  std::array<float, 4096> factors;
   weights.for_pieces([&](std::int64_t i, std::int64_t j, const float* x, std::int64_t n) {
-    const bool by_row = weights.axis == 0;
-    for (std::int64_t k = 0; k < (by_row ? 1 : n); ++k) {
-      const float each = scales[by_row ? i : j + k];
-      inverses[static_cast<std::size_t>(k)] = each > 0 ? 1 / each : 0;
-    }
-    math::simd_tables().quantize->round_to_bytes(to, x, inverses.data(), !by_row, n);
+    const bool by_row = axis == 0;
+    const float* const first = scales + (by_row ? i : j);
+    std::transform(first, first + (by_row ? 1 : n), factors.begin(), kernels::byte_factor);
+    math::simd_tables().quantize->round_to_bytes(to, x, factors.data(), !by_row, n);
     to += n;
   });
 }
@@ -166,10 +133,10 @@ Tensor RoundedWeights::of(const Tensor& weights) {
   const std::lock_guard lock(mutex_);
   Tensor& rounded = known_[key_of(weights)];
   if (rounded.defined()) return rounded;
-  const auto round = [stored, file, owner = weights](std::span<std::byte> memory) {
-    file ? round_file(*file, stored, memory) : round_held(owner, memory);
-  };
-  rounded = deferred(DType::bfloat16, weights.shape(), round, stored);
+  const StoredWeights from{weights, stored, file, 1, weights.size()};
+  rounded = deferred(
+      DType::bfloat16, weights.shape(),
+      [from](std::span<std::byte> memory) { fill_bf16(from, memory); }, stored);
   return rounded;
 }
 
@@ -179,19 +146,21 @@ graph::RoundedMatrix RoundedWeights::in_bytes(const Tensor& weights, std::int64_
   auto& [source, held] = bytes_[key_of(weights)];
   if (held.elements.defined()) return held;
   source = weights;
-  StoredWeights from{weights, {}, nullptr, axis};
+  const Shape& shape = weights.shape();
+  StoredWeights from{weights, {}, nullptr, shape[0], shape[1]};
   const bool unread = copy != nullptr && !copy->computed();
   from.stored = unread ? copy->source()
                        : std::span(static_cast<const std::byte*>(weights.data()), weights.bytes());
   from.file = from.stored.empty() ? nullptr : file_of(from.stored);
-  const Shape& shape = weights.shape();
   held.axis = axis;
   held.scale = deferred(
       DType::float32, {shape[static_cast<std::size_t>(axis)]},
-      [from](std::span<std::byte> memory) { find_scales(from, memory); }, from.stored);
+      [from, axis](std::span<std::byte> memory) { find_scales(from, axis, memory); }, from.stored);
   held.elements = deferred(
       DType::int8, shape,
-      [from, scale = held.scale](std::span<std::byte> memory) { fill_bytes(from, scale, memory); },
+      [from, axis, scale = held.scale](std::span<std::byte> memory) {
+        fill_bytes(from, axis, scale, memory);
+      },
       from.stored);
   return held;
 }

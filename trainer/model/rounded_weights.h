@@ -36,7 +36,7 @@ class RoundedWeights {
  private:
   std::shared_ptr<const MappedFile> file_of(std::span<const std::byte> stored) const;
 
-  // The memory of weights, and how it is seen: tensors of a file may overlap.
+  // Memory, dtype and dims of weights: tensors of a file may overlap.
   using Key = std::tuple<const void*, DType, std::vector<std::int64_t>>;
   static Key key_of(const Tensor& weights);
 

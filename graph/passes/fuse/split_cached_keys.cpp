@@ -67,7 +67,7 @@ class Splitter {
     return (*type.dims)[parts.rows_first ? 1 : 2];
   }
 
-  // What k or v of an attention is made of. `beside`: it is samples, rows, heads, size.
+  // The two parts of k or v of an attention. `beside`: it is samples, rows, heads, size.
   std::optional<Parts> parts_of(ValueId value, bool beside) const {
     while (const Node* checked = producer(value, "RequireDims", ondine_domain)) {
       value = checked->inputs[0];

@@ -41,8 +41,8 @@ struct ScaledRow {
   const float* bias;     // null: 0
 };
 
-// What 4-bit elements become: bytes round((levels[x] scale) factor), of scales and factors one for
-// all or (each) one for each element.
+// Elements of 4 bits become bytes round((levels[x] scale) factor). There is one scale for all of
+// them or (each) one for each, and likewise for factors.
 struct LevelBytes {
   const float* levels;  // 16
   const float* scale;

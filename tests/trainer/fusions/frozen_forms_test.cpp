@@ -1,4 +1,4 @@
-// What products of a lower precision hold of frozen matrices, where their forms meet.
+// Frozen matrices that several readers hold in a lower precision, or in forms of their own.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -7,7 +7,9 @@
 #include <ondine/prepare.h>
 
 #include "core/float_formats.h"
+#include "tests/support/frozen_network.h"
 #include "tests/support/random_tensor.h"
+#include "tests/support/relative_difference.h"
 #include "tests/support/temporary_folder.h"
 
 using namespace ondine;
@@ -39,17 +41,7 @@ std::vector<float> infer(const std::filesystem::path& file, const NamedValues& f
   return all;
 }
 
-double relative_difference(const std::vector<float>& found, const std::vector<float>& wanted) {
-  REQUIRE(found.size() == wanted.size());
-  double difference = 0, magnitude = 0;
-  for (std::size_t i = 0; i < wanted.size(); ++i) {
-    difference += std::pow(double{found[i]} - double{wanted[i]}, 2);
-    magnitude += std::pow(double{wanted[i]}, 2);
-  }
-  return std::sqrt(difference / magnitude);
-}
-
-// Of x, which is [rows, size].
+// The relative difference of results for an x of [rows, size].
 double difference_from_float32(const std::filesystem::path& file, Precision precision,
                                std::int64_t rows) {
   const NamedValues feeds{{"x", random_floats({rows, size}, 4)}};
@@ -138,12 +130,7 @@ TEST_CASE("derivatives of a loss by scores do not pass 8 bits") {
   b.output(b.node("MatMul", {b.node("Mul", {x, scale}), head}), DType::float32, {"N", 700});
   const auto plain = folder / "plain.onnx", file = folder / "train.onnx";
   b.save(plain);
-  PrepareOptions options;
-  options.init = WeightInit::keep;
-  options.train = {"scale"};
-  options.freeze = {"head"};
-  options.optimizer = Sgd{.learning_rate = 1};
-  prepare(plain, file, options);
+  prepare(plain, file, options_for_scale({"head"}, 1));
   const auto step = [&](Precision precision) {
     Model model = Model::load(file, {.precision = precision});
     Tensor labels(DType::int64, {64});

@@ -9,7 +9,9 @@
 #include <ondine/prepare.h>
 
 #include "core/float_formats.h"
+#include "tests/support/frozen_network.h"
 #include "tests/support/random_tensor.h"
+#include "tests/support/relative_difference.h"
 #include "tests/support/temporary_folder.h"
 
 using namespace ondine;
@@ -121,16 +123,6 @@ std::vector<float> infer(const std::filesystem::path& file, const Tensor& x, Pre
   return {values.begin(), values.end()};
 }
 
-// The root of the mean square of the differences over that of the numbers.
-double relative_difference(const std::vector<float>& found, const std::vector<float>& wanted) {
-  double difference = 0, magnitude = 0;
-  for (std::size_t i = 0; i < wanted.size(); ++i) {
-    difference += std::pow(double{found[i]} - double{wanted[i]}, 2);
-    magnitude += std::pow(double{wanted[i]}, 2);
-  }
-  return std::sqrt(difference / magnitude);
-}
-
 }  // namespace
 
 TEST_CASE(
@@ -206,25 +198,8 @@ namespace {
 
 constexpr std::int64_t classes = 300;
 
-// Frozen layers behind a trained scale, and a frozen head.
 std::filesystem::path save_network(const TemporaryFolder& folder) {
-  ModelBuilder b("network");
-  const auto x = b.input("x", DType::float32, {"N", depth});
-  const auto scale = b.initializer("scale", random_floats({depth}, 1));
-  const auto up = b.initializer("up", random_floats({depth, columns}, 2, -0.1F, 0.1F));
-  const auto head = b.initializer("head", random_floats({classes, columns}, 3, -0.1F, 0.1F));
-  const auto h = b.node("Tanh", {b.node("MatMul", {b.node("Mul", {x, scale}), up})});
-  b.output(b.node("MatMul", {h, b.node("Transpose", {head})}), DType::float32, {"N", classes});
-  const auto plain = folder / "plain.onnx";
-  auto file = folder / "network.onnx";
-  b.save(plain);
-  PrepareOptions options;
-  options.init = WeightInit::keep;
-  options.train = {"scale"};
-  options.freeze = {"up", "head"};
-  options.optimizer = Sgd{.learning_rate = 2};
-  prepare(plain, file, options);
-  return file;
+  return save_frozen_network(folder, {depth, columns, classes, 2});
 }
 
 NamedValues batch(std::int64_t rows) {
@@ -332,12 +307,7 @@ TEST_CASE("the scores of a frozen head are products in 8 bits, and their derivat
   b.output(b.node("MatMul", {h, b.node("Transpose", {head})}), DType::float32, {"N", words});
   const auto plain = folder / "plain.onnx", file = folder / "head.onnx";
   b.save(plain);
-  PrepareOptions options;
-  options.init = WeightInit::keep;
-  options.train = {"scale"};
-  options.freeze = {"head"};
-  options.optimizer = Sgd{.learning_rate = 1};
-  prepare(plain, file, options);
+  prepare(plain, file, options_for_scale({"head"}, 1));
   const auto run = [&](Precision precision, int threads) {
     Model model = Model::load(file, {.threads = threads, .precision = precision});
     std::vector<float> losses;

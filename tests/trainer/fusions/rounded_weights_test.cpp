@@ -9,6 +9,7 @@
 
 #include "core/float_formats.h"
 #include "tests/support/file_content.h"
+#include "tests/support/frozen_network.h"
 #include "tests/support/random_tensor.h"
 #include "tests/support/temporary_folder.h"
 
@@ -22,26 +23,9 @@ constexpr std::int64_t hidden = 384;
 constexpr std::int64_t classes = 300;
 constexpr std::size_t frozen_elements = width * hidden + hidden * classes;
 
-// Two frozen layers after a trained scale; the second is stored transposed.
 std::filesystem::path save_network(const TemporaryFolder& folder, bool external) {
-  ModelBuilder b("network");
-  const auto x = b.input("x", DType::float32, {"N", width});
-  const auto scale = b.initializer("scale", random_floats({width}, 1));
-  const auto up = b.initializer("up", random_floats({width, hidden}, 2, -0.1F, 0.1F));
-  const auto down = b.initializer("down", random_floats({classes, hidden}, 3, -0.1F, 0.1F));
-  const auto h = b.node("Tanh", {b.node("MatMul", {b.node("Mul", {x, scale}), up})});
-  b.output(b.node("MatMul", {h, b.node("Transpose", {down})}), DType::float32, {"N", classes});
-  const auto plain = folder / "plain.onnx";
-  auto file = folder / "network.onnx";
-  b.save(plain);
-  PrepareOptions options;
-  options.init = WeightInit::keep;
-  options.train = {"scale"};
-  options.freeze = {"up", "down"};
-  options.optimizer = Sgd{.learning_rate = 0.1F};
-  if (external) options.external_data_from = 65536;
-  prepare(plain, file, options);
-  return file;
+  return save_frozen_network(
+      folder, {width, hidden, classes, 0.1F, external ? std::optional(65536U) : std::nullopt});
 }
 
 NamedValues batch(std::int64_t rows) {
