@@ -96,6 +96,7 @@ std::optional<Plan> recomputed(const Draft& draft, std::uint64_t goal, Accept ac
     Graph lean = draft.graph();
     recompute_values(lean, draft.options().targets, {.goal = goal, .costly = true});
     Plan plan = draft.next(std::move(lean)).plan;
+    place(plan);
     if (accept(plan)) return plan;
     goal = attempt < 4 ? goal * 7 / 8 : 0;
   }
@@ -182,6 +183,8 @@ void round_results(Draft& draft, RoundedResult which) {
 
 // Joins repeats into one pass, with the same bits, if that takes no more memory.
 void join_repeats(Draft& draft) {
+  const auto has_repeat = [](const auto& each) { return each.node->op->repeats != nullptr; };
+  if (std::ranges::none_of(draft.plan.nodes, has_repeat)) return;
   Graph lean = draft.graph();
   if (!trainer::join_repeats(lean, draft.options().targets)) return;
   Draft joined = draft.next(std::move(lean));
@@ -243,16 +246,13 @@ Draft improved(Draft draft) {
 // longer than it must be only where that saves so much of the arena.
 constexpr std::size_t least_share_by_commits = 16;
 
-Draft with_commits(Draft plain) {
-  const PlanOptions& options = plain.options();
-  if (!options.commit_last || plain.plan.arena_bytes < small_arena)
-    return improved(std::move(plain));
-  Draft extended = improved(plain.next(plain.graph(), CommitScope::all));
-  Draft shortest = improved(std::move(plain));
-  const std::size_t bytes = shortest.plan.arena_bytes;
+Draft with_commits(Draft draft) {
+  if (!draft.options().commit_last || draft.plan.arena_bytes < small_arena) return draft;
+  Draft extended = draft.next(draft.graph(), CommitScope::all);
+  const std::size_t bytes = draft.plan.arena_bytes;
   const bool saves = extended.plan.arena_bytes <= bytes - bytes / least_share_by_commits &&
-                     extended.plan.total_bytes < shortest.plan.total_bytes;
-  return saves ? std::move(extended) : std::move(shortest);
+                     extended.plan.total_bytes < draft.plan.total_bytes;
+  return saves ? std::move(extended) : std::move(draft);
 }
 
 Plan choose_plan(const std::shared_ptr<const Graph>& graph, std::span<const Type> inputs,
@@ -263,8 +263,8 @@ Plan choose_plan(const std::shared_ptr<const Graph>& graph, std::span<const Type
   // What is rounded, and with it the bits, must not depend on the workspaces of threads.
   PlanOptions choosing = options;
   if (options.precision != Precision::float32) choosing.threads = 1;
-  Draft draft = with_commits(
-      {specialize(*graph, inputs, outputs, *options.limits), originals, choosing, scope});
+  Draft draft = with_commits(improved(
+      {specialize(*graph, inputs, outputs, *options.limits), originals, choosing, scope}));
   if (!options.memory_budget && recomputes_later(options)) {
     draft = without_cheap_values(std::move(draft));
   }
@@ -272,6 +272,7 @@ Plan choose_plan(const std::shared_ptr<const Graph>& graph, std::span<const Type
   round_results(draft, RoundedResult::where_rounded);
   join_repeats(draft);
   if (choosing.threads != options.threads) draft = draft.with(options);
+  place(draft.plan);
   if (!options.memory_budget) return fit_limit(std::move(draft));
   const std::uint64_t without = draft.plan.total_bytes;
   if (meets_budget(draft.plan, options)) return fit_limit(std::move(draft));

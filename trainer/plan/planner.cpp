@@ -1,6 +1,7 @@
 #include "trainer/plan/planner.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "core/message.h"
 #include "core/system/pages.h"
@@ -17,6 +18,37 @@ using namespace graph;  // NOLINT
 
 // Ordering so many nodes leaves much memory free.
 constexpr std::size_t many_nodes = std::size_t{1} << 16;
+
+namespace {
+
+// Buffers of the arena, by their positions in Plan::buffers, and when they are alive.
+struct ArenaBuffers {
+  std::vector<std::size_t> buffers;
+  std::vector<Interval> intervals;
+};
+
+ArenaBuffers arena_of(const Plan& plan) {
+  ArenaBuffers arena;
+  for (std::size_t i = 0; i < plan.buffers.size(); ++i) {
+    const Buffer& buffer = plan.buffers[i];
+    if (buffer.kind != BufferKind::arena || buffer.bytes == 0) continue;
+    arena.buffers.push_back(i);
+    arena.intervals.push_back({buffer.bytes, buffer.first, buffer.last});
+  }
+  return arena;
+}
+
+}  // namespace
+
+void place(Plan& plan) {
+  const auto [buffers, intervals] = arena_of(plan);
+  const Packing packing = pack_intervals(intervals);
+  for (std::size_t i = 0; i < buffers.size(); ++i) {
+    plan.buffers[buffers[i]].offset = packing.offsets[i];
+  }
+  plan.total_bytes += packing.bytes - plan.arena_bytes;
+  plan.arena_bytes = packing.bytes;
+}
 
 Planner::Planner(Graph graph, const OriginalNodes& originals, const PlanOptions& options,
                  CommitScope scope, SharedKernels known)
@@ -43,7 +75,8 @@ Plan Planner::run() {
   plan_nodes();
   check_commit();
   for (const ValueId id : plan_.graph.outputs) extend(id, end_);
-  pack();
+  plan_.arena_bytes = static_cast<std::size_t>(std::min<std::uint64_t>(
+      alive_bytes(arena_of(plan_).intervals), std::numeric_limits<std::size_t>::max()));
   count_bytes();
   return std::move(plan_);
 }
@@ -202,22 +235,6 @@ bool Planner::can_overwrite(const Node& node, std::size_t i, std::size_t k) cons
     reads += id != no_value && plan_.buffer_of[index(id)] == buffer ? 1 : 0;
   }
   return reads == 1 && pending_readers_[buffer] == 1;
-}
-
-void Planner::pack() {
-  std::vector<Interval> intervals;
-  std::vector<std::size_t> owners;
-  for (std::size_t i = 0; i < plan_.buffers.size(); ++i) {
-    const Buffer& buffer = plan_.buffers[i];
-    if (buffer.kind != BufferKind::arena || buffer.bytes == 0) continue;
-    intervals.push_back({buffer.bytes, buffer.first, buffer.last});
-    owners.push_back(i);
-  }
-  const Packing packing = pack_intervals(intervals);
-  for (std::size_t i = 0; i < owners.size(); ++i) {
-    plan_.buffers[owners[i]].offset = packing.offsets[i];
-  }
-  plan_.arena_bytes = packing.bytes;
 }
 
 void Planner::count_bytes() {

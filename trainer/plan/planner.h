@@ -1,4 +1,4 @@
-// Orders the nodes of a typed graph, binds them and places their values.
+// Orders the nodes of a typed graph, binds them and gives their values buffers.
 #pragma once
 
 #include <memory>
@@ -18,7 +18,8 @@ class Planner {
   Planner(graph::Graph graph, const OriginalNodes& originals, const PlanOptions& options,
           CommitScope scope, SharedKernels known = {});
 
-  // Once. Throws as make_plan does, but takes any number of bytes for the arena.
+  // Once. Throws as make_plan does, but takes any number of bytes for the arena, of which it gives
+  // an estimate: place() comes last.
   Plan run();
 
   // Position of each node of the plan in the graph that was planned. To be called after run().
@@ -40,7 +41,6 @@ class Planner {
   void place_outputs(const PlannedNode& planned, std::int32_t position);
   bool share_input(const graph::Node& node, std::size_t k, std::int32_t position);
   bool can_overwrite(const graph::Node& node, std::size_t i, std::size_t k) const;
-  void pack();
   void count_bytes();
 
   const OriginalNodes* originals_;
@@ -55,5 +55,8 @@ class Planner {
   std::vector<int> pending_readers_;    // by buffer: of its values
   std::vector<graph::ValueId> owners_;  // by buffer: its first value
 };
+
+// Gives the buffers of the arena their places, and the plan the bytes that these take.
+void place(Plan& plan);
 
 }  // namespace ondine::trainer

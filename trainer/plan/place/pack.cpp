@@ -1,6 +1,7 @@
 #include "trainer/plan/place/pack.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 #include "core/checked.h"
@@ -144,6 +145,28 @@ class Layout {
 };
 
 }  // namespace
+
+std::uint64_t alive_bytes(std::span<const Interval> intervals) {
+  if (intervals.empty()) return 0;
+  const std::int32_t first = std::ranges::min(intervals, {}, &Interval::first).first;
+  const std::int32_t last = std::ranges::max(intervals, {}, &Interval::last).last;
+  std::vector<std::int64_t> change(static_cast<std::size_t>(last - first) + 2);
+  bool overflows = false;
+  const auto add = [&](std::int64_t& sum, std::int64_t bytes) {
+    overflows |= __builtin_add_overflow(sum, bytes, &sum);
+  };
+  for (const Interval& interval : intervals) {
+    const auto bytes = static_cast<std::int64_t>(rounded(interval.bytes));
+    add(change[static_cast<std::size_t>(interval.first - first)], bytes);
+    add(change[static_cast<std::size_t>(interval.last - first) + 1], -bytes);
+  }
+  std::int64_t alive = 0, most = 0;
+  for (const std::int64_t more : change) {
+    add(alive, more);
+    most = std::max(most, alive);
+  }
+  return overflows ? std::numeric_limits<std::uint64_t>::max() : static_cast<std::uint64_t>(most);
+}
 
 Packing pack_intervals(std::span<const Interval> intervals) {
   Packing packing;

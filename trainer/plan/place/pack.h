@@ -18,6 +18,10 @@ struct Packing {
   std::size_t bytes = 0;             // of the arena
 };
 
+// The most bytes that are alive at once, or the largest number where they overflow. An arena takes
+// no fewer, and a little more with gaps between blocks.
+std::uint64_t alive_bytes(std::span<const Interval> intervals);
+
 // Assigns offsets so that blocks with overlapping lifetimes do not overlap in memory: largest
 // first, each in the smallest gap that fits (Pisarchyk and Lee 2020, greedy by size).
 Packing pack_intervals(std::span<const Interval> intervals);

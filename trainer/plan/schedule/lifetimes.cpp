@@ -1,6 +1,7 @@
 #include "trainer/plan/schedule/lifetimes.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "graph/contract/aliasing.h"
 #include "trainer/plan/inputs.h"
@@ -20,37 +21,36 @@ Lifetimes::Lifetimes(const Graph& graph, const std::vector<bool>& outside)
     : graph_(&graph),
       root_(graph.values.size()),
       made_(graph.values.size(), none),
-      uses_(graph.values.size()) {
-  for (std::size_t i = 0; i < root_.size(); ++i) root_[i] = static_cast<ValueId>(i);
-  for (std::size_t i = 0; i < graph.nodes.size(); ++i) add(graph.nodes[i], i);
-  for (const ValueId id : graph.outputs) uses_[index(root(id))].push_back(graph.nodes.size());
+      begin_(graph.values.size() + 1) {
+  std::iota(root_.begin(), root_.end(), ValueId{0});
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) add_outputs(graph.nodes[i], i);
+  list_uses();
   find_peak(outside);
 }
 
 std::size_t Lifetimes::next_use(ValueId id, std::size_t position) const {
-  const auto& uses = uses_[index(id)];
+  const auto uses = uses_of(id);
   const auto next = std::upper_bound(uses.begin(), uses.end(), position);
   return next == uses.end() ? none : *next;
 }
 
 std::size_t Lifetimes::previous_use(ValueId id, std::size_t position) const {
-  const auto& uses = uses_[index(id)];
+  const auto uses = uses_of(id);
   const auto next = std::lower_bound(uses.begin(), uses.end(), position);
   return next == uses.begin() ? made(id) : *std::prev(next);
 }
 
 std::size_t Lifetimes::last_use(ValueId id) const {
-  const auto& uses = uses_[index(id)];
+  const auto uses = uses_of(id);
   return uses.empty() ? made(id) : uses.back();
 }
 
 bool Lifetimes::is_used_at(ValueId id, std::size_t position) const {
-  const auto& uses = uses_[index(id)];
+  const auto uses = uses_of(id);
   return made(id) == position || std::binary_search(uses.begin(), uses.end(), position);
 }
 
-void Lifetimes::add(const Node& node, std::size_t position) {
-  for_each_input(node, [&](ValueId id) { uses_[index(root(id))].push_back(position); });
+void Lifetimes::add_outputs(const Node& node, std::size_t position) {
   const ValueId viewed = viewed_input(node);
   for (std::size_t k = 0; k < node.outputs.size(); ++k) {
     const ValueId id = node.outputs[k];
@@ -61,6 +61,22 @@ void Lifetimes::add(const Node& node, std::size_t position) {
       made_[index(id)] = position;
     }
   }
+}
+
+void Lifetimes::list_uses() {
+  const auto for_each_use = [this](const auto& visit) {
+    for (std::size_t i = 0; i < graph_->nodes.size(); ++i) {
+      for_each_input(graph_->nodes[i], [&](ValueId id) { visit(index(root(id)), i); });
+    }
+    for (const ValueId id : graph_->outputs) visit(index(root(id)), graph_->nodes.size());
+  };
+  for_each_use([this](std::size_t value, std::size_t) { ++begin_[value + 1]; });
+  std::partial_sum(begin_.begin(), begin_.end(), begin_.begin());
+  uses_.resize(begin_.back());
+  std::vector<std::uint32_t> next = begin_;
+  for_each_use([&](std::size_t value, std::size_t position) {
+    uses_[next[value]++] = static_cast<std::uint32_t>(position);
+  });
 }
 
 void Lifetimes::find_peak(const std::vector<bool>& outside) {

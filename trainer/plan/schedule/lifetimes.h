@@ -40,13 +40,18 @@ class Lifetimes {
 
  private:
   static std::size_t index(graph::ValueId id) { return static_cast<std::size_t>(id); }
-  void add(const graph::Node& node, std::size_t position);
+  std::span<const std::uint32_t> uses_of(graph::ValueId id) const {
+    return std::span(uses_).subspan(begin_[index(id)], begin_[index(id) + 1] - begin_[index(id)]);
+  }
+  void add_outputs(const graph::Node& node, std::size_t position);
+  void list_uses();
   void find_peak(const std::vector<bool>& outside);
 
   const graph::Graph* graph_;
   std::vector<graph::ValueId> root_;
   std::vector<std::size_t> made_;
-  std::vector<std::vector<std::size_t>> uses_;  // in order
+  std::vector<std::uint32_t> begin_;  // by value, in uses_; one more than there are
+  std::vector<std::uint32_t> uses_;   // positions, in order for each value
   std::size_t peak_ = 0;
   std::uint64_t peak_bytes_ = 0;
 };

@@ -8,6 +8,7 @@
 
 #include "trainer/plan/place/pack.h"
 
+using ondine::trainer::alive_bytes;
 using ondine::trainer::Interval;
 using ondine::trainer::pack_intervals;
 using ondine::trainer::Packing;
@@ -63,11 +64,26 @@ Packing one_by_one(const std::vector<Interval>& intervals) {
   return packing;
 }
 
+// Position by position.
+std::size_t alive_one_by_one(const std::vector<Interval>& intervals) {
+  std::size_t most = 0;
+  for (const Interval& at : intervals) {
+    std::size_t alive = 0;
+    for (const Interval& other : intervals) {
+      if (other.first <= at.first && at.first <= other.last) alive += rounded(other.bytes);
+    }
+    most = std::max(most, alive);
+  }
+  return most;
+}
+
 void check(const std::vector<Interval>& intervals) {
   const Packing packing = pack_intervals(intervals);
   const Packing expected = one_by_one(intervals);
   CHECK(packing.offsets == expected.offsets);
   CHECK(packing.bytes == expected.bytes);
+  CHECK(alive_bytes(intervals) == alive_one_by_one(intervals));
+  CHECK(alive_bytes(intervals) <= packing.bytes);
 }
 
 }  // namespace
@@ -116,4 +132,5 @@ TEST_CASE("blocks that need more memory at once than the address space has are r
   CHECK(pack_intervals(std::vector{half, Interval{most / 2, 2, 3}}).bytes <= most);
   CHECK_THROWS_WITH(pack_intervals(std::vector{half, half, half}),
                     Catch::Contains("the memory of a call") && Catch::Contains("address space"));
+  CHECK(alive_bytes(std::vector{half, half, half}) == std::numeric_limits<std::uint64_t>::max());
 }
