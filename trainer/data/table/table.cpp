@@ -8,6 +8,7 @@
 
 #include "core/message.h"
 #include "trainer/data/split_words.h"
+#include "trainer/data/table/doubts.h"
 #include "trainer/data/table/string_column.h"
 #include "trainer/data/table/table_columns.h"
 #include "trainer/data/table/targets.h"
@@ -154,11 +155,40 @@ void append(Table& table, Table more) {
 }
 
 std::string unread_note(const Table& table) {
-  std::string names;
-  for (const std::string& name : table.unread) names += (names.empty() ? "" : ", ") + quoted(name);
-  return cat(table.unread.size() == 1 ? "column " : "columns ", names, " of ",
-             quoted(table.targets.files[0].name), table.unread.size() == 1 ? " is" : " are",
-             " not read");
+  const bool is_one = table.unread.size() == 1;
+  return cat(is_one ? "column " : "columns ", list_of(table.unread), " of ",
+             quoted(table.targets.files[0].name), is_one ? " is" : " are", " not read");
+}
+
+// Of what is read for training.
+void add_doubts(Dataset::Part& part, const Table& table, bool has_classes) {
+  std::vector<HeaderName> names;
+  std::vector<NumberColumn> numbers;
+  std::size_t category = 0;
+  const std::size_t width = table.features.size() - table.texts.size();
+  for (std::size_t f = 0; f < table.features.size(); ++f) {
+    names.push_back({table.features[f], {}});
+    if (table.are_categories[f]) {
+      names.back().values = table.texts[category++];
+    } else {
+      numbers.push_back(
+          {table.features[f], std::span(table.numbers).subspan(numbers.size()), width});
+    }
+  }
+  names.push_back({table.targets.column, {}});
+  if (has_classes) names.back().values = table.targets.texts;
+  const auto add = [&](std::string note) {
+    if (!note.empty()) part.notes.push_back(std::move(note));
+  };
+  add(doubt_about_header(table.targets.files[0].name, names));
+  add(doubt_about_order(numbers));
+  if (part.raw) numbers.clear();  // plan_table() says what is rounded
+  std::vector<double> targets;
+  if (!has_classes) {
+    for (const std::string& text : table.targets.texts) targets.push_back(*parse_number(text));
+    numbers.push_back({table.targets.column, targets});
+  }
+  add(doubt_about_rounding(numbers));
 }
 
 // Every feature as a column of its own.
@@ -202,6 +232,7 @@ Dataset::Part part_of(const Table& table, const TargetReader& reader,
   part.classes = reader.classes();
   part.target = table.targets.column;
   part.columns.push_back(target_column(table.targets.column, reader.read(table.targets)));
+  if (options.use == DataUse::training) add_doubts(part, table, !reader.classes().empty());
   add_column(part, table.weights);
   return part;
 }

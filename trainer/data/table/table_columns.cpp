@@ -8,20 +8,10 @@
 namespace ondine::data {
 namespace {
 
-constexpr std::size_t most_named = 20;
-
 std::optional<std::size_t> find(std::span<const std::string> names, const std::string& name) {
   const auto found = std::find(names.begin(), names.end(), name);
   if (found == names.end()) return {};
   return static_cast<std::size_t>(found - names.begin());
-}
-
-std::string list_of(std::span<const std::string> names) {
-  std::string text;
-  for (const std::string& name : names.first(std::min(names.size(), most_named))) {
-    text += (text.empty() ? "" : ", ") + quoted(name);
-  }
-  return names.size() > most_named ? text + ", ..." : text;
 }
 
 // The last column is a target that is not read, unless the model takes all columns.
@@ -101,6 +91,15 @@ void require_unambiguous_target(std::span<const std::string> names, const Datase
 }
 
 }  // namespace
+
+std::string list_of(std::span<const std::string> names) {
+  constexpr std::size_t most_named = 20;
+  std::string text;
+  for (const std::string& name : names.first(std::min(names.size(), most_named))) {
+    text += (text.empty() ? "" : ", ") + quoted(name);
+  }
+  return names.size() > most_named ? text + ", ..." : text;
+}
 
 std::size_t require_column(std::span<const std::string> names, const std::string& name,
                            const char* option) {

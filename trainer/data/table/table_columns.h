@@ -16,6 +16,9 @@ inline bool contains(std::span<const std::string> names, const std::string& name
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
+// Quoted, the first 20 of them.
+std::string list_of(std::span<const std::string> names);
+
 struct TablePositions {
   std::vector<std::size_t> features;   // in the order of "features"
   std::optional<std::size_t> target;   // nothing: targets are not read

@@ -13,6 +13,7 @@
 #include "core/out_of_memory.h"
 #include "trainer/data/column.h"
 #include "trainer/data/fingerprint.h"
+#include "trainer/data/table/doubts.h"
 #include "trainer/data/table/table_columns.h"
 
 namespace ondine {
@@ -136,6 +137,7 @@ class Planner {
       fail(ErrorCode::mismatch, "column ", quoted(column.name), " has no value in the training ",
            "rows; leave it out (--drop)");
     }
+    add_note(data::doubt_about(column.name, column.values));
     const TableFill* fill = find(options_.fill, column.name);
     if (fill == nullptr) return;
     const auto* text = std::get_if<std::string>(fill);
@@ -144,6 +146,10 @@ class Planner {
            " is no value of its training rows", text == nullptr ? "" : ": " + quoted(*text));
     }
     column.fill_value = *text;
+  }
+
+  void add_note(std::string note) {
+    if (!note.empty()) notes_.push_back(std::move(note));
   }
 
   std::vector<double> numbers_of(const std::string& name) const {
@@ -160,7 +166,10 @@ class Planner {
     std::vector<double> known = numbers;
     std::erase_if(known, [](double one) { return std::isnan(one); });
     set_fill(column, known);
-    if (!options_.standardize_all && !data::contains(options_.standardize, column.name)) return;
+    if (!options_.standardize_all && !data::contains(options_.standardize, column.name)) {
+      add_note(data::doubt_about_rounding(std::vector<data::NumberColumn>{{column.name, numbers}}));
+      return;
+    }
     if (column.fill) {
       for (double& one : numbers) one = std::isnan(one) ? *column.fill : one;
     }

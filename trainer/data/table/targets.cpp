@@ -12,16 +12,10 @@
 
 #include "core/message.h"
 #include "core/text/letters.h"
+#include "trainer/data/table/doubts.h"
 
 namespace ondine::data {
 namespace {
-
-std::string_view trimmed(std::string_view text) {
-  const auto is_space = [](char c) { return c == ' ' || c == '\t'; };
-  while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
-  while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
-  return text;
-}
 
 template <class Number>
 std::optional<Number> parse(std::string_view text) {
@@ -75,6 +69,13 @@ void append(Targets& targets, const Targets& more) {
   targets.lines.insert(targets.lines.end(), more.lines.begin(), more.lines.end());
 }
 
+std::string_view trimmed(std::string_view text) {
+  const auto is_space = [](char c) { return c == ' ' || c == '\t'; };
+  while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
+  while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
+  return text;
+}
+
 bool is_missing(std::string_view text) {
   constexpr std::string_view words[] = {"nan",  "-nan",   "+nan",    "na",      "n/a",
                                         "null", "none",   "#n/a",    "#na",     "#n/a n/a",
@@ -100,6 +101,7 @@ TargetReader::TargetReader(const Targets& training, const std::vector<std::strin
     given_ = !classes.empty();
     note_numbers(training);
     classes_ = given_ ? classes : std::vector<std::string>(found.begin(), found.end());
+    if (!given_ && note_.empty()) note_ = doubt_about(training.column, classes_);
   }
 }
 

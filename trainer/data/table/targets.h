@@ -32,6 +32,8 @@ struct Targets {
 
 void append(Targets& targets, const Targets& more);
 
+// Without the blanks around it.
+std::string_view trimmed(std::string_view text);
 // Whether a field, without spaces around it, is empty or a word for a value that is not there, in
 // letters of any case: NaN with or without a sign, NA, N/A, #N/A, null, None and the like.
 bool is_missing(std::string_view text);
@@ -47,8 +49,8 @@ class TargetReader {
 
   // In alphabetical order, or as given; empty for numbers.
   const std::vector<std::string>& classes() const noexcept { return classes_; }
-  // Remark that the column holds classes although most of its texts are numbers, with an example;
-  // empty otherwise.
+  // Remark that the column holds classes although most of its texts are numbers, with an example,
+  // or that two classes are written almost alike; empty otherwise.
   const std::string& note() const noexcept { return note_; }
   // [N]. Throws Error(mismatch) naming file and line of a class that is none of these, and the
   // column where it holds no numbers; Error(corrupt) for a number that is not finite.
