@@ -263,8 +263,8 @@ Plan choose_plan(const std::shared_ptr<const Graph>& graph, std::span<const Type
   // What is rounded, and with it the bits, must not depend on the workspaces of threads.
   PlanOptions choosing = options;
   if (options.precision != Precision::float32) choosing.threads = 1;
-  Draft draft = with_commits(improved(
-      {specialize(*graph, inputs, outputs, *options.limits), originals, choosing, scope}));
+  Draft draft = with_commits(
+      improved({specialize(*graph, inputs, outputs, *options.limits), originals, choosing, scope}));
   if (!options.memory_budget && recomputes_later(options)) {
     draft = without_cheap_values(std::move(draft));
   }
