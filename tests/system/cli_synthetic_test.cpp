@@ -1,5 +1,6 @@
 // Data that commands make up, models with many weights, and images of which each has its own size.
 #include <catch2/catch.hpp>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
@@ -65,6 +66,31 @@ TEST_CASE("values that are made up lie between -1 and 1, and are others for anot
   CHECK(one == analytic("--seed 1"));
   CHECK(one != analytic("--seed 2"));
   CHECK(one != analytic("--seed 1 --dim-size 4"));
+}
+
+TEST_CASE("masks that are made up leave something of every row, where the derivative exists") {
+  const Workshop shop;
+  // Where 0 masks every score of a row, the sums are -3.4e38 whatever the scores are.
+  ModelBuilder b("masked");
+  b.input("x", DType::float32, {"N", std::int64_t{4}});
+  const std::string mask = b.input("attention_mask", DType::int64, {"N", std::int64_t{3}});
+  const Tensor w = Tensor::of<float>({4, 3}, {1, -2, 3, 0, 2, 1, -1, 1, 0, 2, -3, 1});
+  b.node("MatMul", {"x", b.initializer("w", w)}, {}, "scores");
+  b.node("Cast", {mask}, {{"to", static_cast<std::int64_t>(DType::float32)}}, "kept");
+  b.node("Sub", {b.initializer("one", Tensor::scalar(1.0F)), "kept"}, {}, "masked");
+  const std::string lowest =
+      b.initializer("lowest", Tensor::scalar(std::numeric_limits<float>::lowest()));
+  b.node("Mul", {"masked", lowest}, {}, "bias");
+  b.node("Add", {"scores", "bias"}, {}, "sums");
+  b.node("Softmax", {"sums"}, {}, "y");
+  b.output("y", DType::float32, {"N", std::int64_t{3}});
+  b.save(shop / "net.onnx");
+  shop.succeed("prepare net.onnx -o train.onnx --loss mse --init keep --train w");
+  for (int seed = 0; seed < 8; ++seed) {
+    INFO("seed " << seed);
+    const std::string seeded = "gradcheck train.onnx --seed " + std::to_string(seed);
+    CHECK_THAT(shop.succeed(seeded).out, Contains("ok     w"));
+  }
 }
 
 TEST_CASE("info reads up to 16 MiB of weights for a fingerprint, and more when asked") {

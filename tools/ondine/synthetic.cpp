@@ -20,9 +20,32 @@ Tensor filled(const Shape& shape, Draw&& draw) {
                                           port.type + "; they are made for numbers and booleans");
 }
 
+// Rows of ones that end in zeros, at least one 1 in each.
+class PaddedRows {
+ public:
+  explicit PaddedRows(std::int64_t width) : width_(static_cast<std::uint64_t>(width)) {}
+
+  std::uint64_t next(std::mt19937_64& random) {
+    if (at_ % width_ == 0) ones_ = 1 + random() % width_;
+    return at_++ % width_ < ones_ ? 1 : 0;
+  }
+
+ private:
+  std::uint64_t width_;
+  std::uint64_t at_ = 0;
+  std::uint64_t ones_ = 0;
+};
+
+bool is_mask(const PortInfo& port) {
+  return port.name.find("mask") != std::string::npos || port.name.find("Mask") != std::string::npos;
+}
+
 Tensor draw_tensor(const PortInfo& port, const Shape& shape, std::mt19937_64& random) {
   const auto real = [&] { return static_cast<double>(random() >> 11) * 0x1p-52 - 1; };
   const auto bit = [&] { return random() >> 63; };
+  PaddedRows rows(shape.rank() == 0 ? 1 : shape[shape.rank() - 1]);
+  const bool mask = is_mask(port);
+  const auto integer = [&] { return mask ? rows.next(random) : bit(); };
   switch (port.dtype) {
     case DType::float32:
       return filled<float>(shape, real);
@@ -32,21 +55,21 @@ Tensor draw_tensor(const PortInfo& port, const Shape& shape, std::mt19937_64& ra
     case DType::bfloat16:
       return Tensor(port.dtype, shape);
     case DType::int64:
-      return filled<std::int64_t>(shape, bit);
+      return filled<std::int64_t>(shape, integer);
     case DType::int32:
-      return filled<std::int32_t>(shape, bit);
+      return filled<std::int32_t>(shape, integer);
     case DType::int16:
-      return filled<std::int16_t>(shape, bit);
+      return filled<std::int16_t>(shape, integer);
     case DType::int8:
-      return filled<std::int8_t>(shape, bit);
+      return filled<std::int8_t>(shape, integer);
     case DType::uint64:
-      return filled<std::uint64_t>(shape, bit);
+      return filled<std::uint64_t>(shape, integer);
     case DType::uint32:
-      return filled<std::uint32_t>(shape, bit);
+      return filled<std::uint32_t>(shape, integer);
     case DType::uint16:
-      return filled<std::uint16_t>(shape, bit);
+      return filled<std::uint16_t>(shape, integer);
     case DType::uint8:
-      return filled<std::uint8_t>(shape, bit);
+      return filled<std::uint8_t>(shape, integer);
     case DType::boolean:
       return filled<bool>(shape, bit);
     default:

@@ -11,9 +11,11 @@
 namespace ondine::cli {
 
 // One feed for each input without a default or with a given shape. Shapes are those of
-// complete_shapes. Floats are uniform in
-// [-1, 1), integers 0 or 1 (nearly always a valid label or index), booleans random. Throws
-// Error(unsupported) for inputs that are not numeric tensors.
+// complete_shapes. Floats are uniform in [-1, 1), integers 0 or 1 (nearly always a valid label or
+// index), booleans random. Integers of an input whose name has "mask" are ones, then zeros along
+// the last axis, as where texts are padded: a row that a network masks whole is constant for
+// differences, while its derivative is not zero. Throws Error(unsupported) for inputs that are not
+// numeric tensors.
 NamedValues synthetic_feeds(const std::vector<PortInfo>& ports, std::int64_t dim,
                             std::uint64_t seed, const NamedShapes& given = {});
 
