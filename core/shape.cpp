@@ -44,9 +44,10 @@ void Shape::push_back(std::int64_t dim) {
 std::int64_t Shape::size() const { return size(0, rank_); }
 
 // The nonzero dims are bounded in empty tensors too, so that what is computed from them, such as
-// strides in bytes, fits 64 bits.
+// strides in bytes, fits 64 bits, and what is cast to std::size_t fits the addresses.
 std::int64_t Shape::size(std::size_t first, std::size_t last) const {
-  constexpr std::int64_t largest = std::int64_t{1} << 56;
+  constexpr int bits = sizeof(std::size_t) < 8 ? 31 : 56;
+  constexpr std::int64_t largest = std::int64_t{1} << bits;
   std::int64_t product = 1;
   bool empty = false;
   for (std::size_t i = first; i < last; ++i) {
@@ -54,8 +55,8 @@ std::int64_t Shape::size(std::size_t first, std::size_t last) const {
     if (dim == 0) {
       empty = true;
     } else if (__builtin_mul_overflow(product, dim, &product) || product > largest) {
-      fail(ErrorCode::limit, "shape ", *this,
-           " has more than 2^56 elements, not counting dims of 0");
+      fail(ErrorCode::limit, "shape ", *this, " has more than 2^", bits,
+           " elements, not counting dims of 0");
     }
   }
   return empty ? 0 : product;
