@@ -32,16 +32,18 @@ class Reader {
   }
 
  private:
-  std::uint32_t number(std::size_t at, std::size_t count) const {
-    if (at + count > bytes_.size()) bad_image(name, "it ends early");
+  // Positions are those of files, which have more bits than the addresses of some machines.
+  std::uint32_t number(std::uint64_t at, std::size_t count) const {
+    if (at > bytes_.size() || count > bytes_.size() - at) bad_image(name, "it ends early");
+    const Bytes there = bytes_.subspan(static_cast<std::size_t>(at), count);
     std::uint32_t value = 0;
-    for (std::size_t i = 0; i < count; ++i) value |= std::uint32_t{bytes_[at + i]} << 8 * i;
+    for (std::size_t i = 0; i < count; ++i) value |= std::uint32_t{there[i]} << 8 * i;
     return value;
   }
 
   void read_header() {
     data_ = number(10, 4);
-    const std::size_t header = number(14, 4);
+    const std::uint64_t header = number(14, 4);
     const bool core = header == 12;
     if (!core && header < 40) bad_image(name, "its header has an unknown size");
     width_ = core ? std::int64_t{number(18, 2)} : static_cast<std::int32_t>(number(18, 4));
@@ -99,7 +101,7 @@ class Reader {
   template <class T>
   void put(T* to, std::uint32_t index) {
     if (index >= colours_) bad_image(name, "a pixel is not in the palette");
-    const std::size_t from = palette_ + std::size_t{index} * entry_;
+    const std::uint64_t from = palette_ + std::uint64_t{index} * entry_;
     for (std::size_t c = 0; c < 3; ++c) {
       to[c] = scaled<T>(number(from + 2 - c, 1), 255);
     }
@@ -116,10 +118,10 @@ class Reader {
   void read_rows(T* pixels) {
     for (std::int64_t row = 0; row < height_; ++row) {
       check_stop();
-      const std::size_t first = data_ + static_cast<std::size_t>(row) * stride();
+      const std::uint64_t first = data_ + static_cast<std::uint64_t>(row) * stride();
       for (std::int64_t x = 0; x < width_; ++x) {
-        const auto bit = static_cast<std::size_t>(x) * depth_;
-        const std::size_t from = first + bit / 8;
+        const auto bit = static_cast<std::uint64_t>(x) * depth_;
+        const std::uint64_t from = first + bit / 8;
         if (depth_ <= 8) {
           const auto shift = static_cast<unsigned>(8 - depth_ - bit % 8);
           put(pixels + at(x, row), number(from, 1) >> shift & ((1U << depth_) - 1));
@@ -138,7 +140,7 @@ class Reader {
   // Pairs (count, value), or (0, code): end of line, end of image, a jump, or that many pixels.
   template <class T>
   void read_runs(T* pixels) {
-    std::size_t from = data_;
+    std::uint64_t from = data_;
     std::int64_t x = 0;
     std::int64_t row = 0;
     const auto pixel = [&](std::uint32_t byte, std::uint32_t i) {
@@ -170,7 +172,7 @@ class Reader {
   }
 
   Bytes bytes_;
-  std::size_t data_ = 0;
+  std::uint64_t data_ = 0;
   std::int64_t width_ = 0;
   std::int64_t height_ = 0;
   std::uint32_t depth_ = 0;
@@ -178,8 +180,8 @@ class Reader {
   bool top_down_ = false;
   std::array<std::uint32_t, 3> masks_{};
   std::uint32_t colours_ = 0;
-  std::size_t palette_ = 0;
-  std::size_t entry_ = 4;
+  std::uint64_t palette_ = 0;
+  std::uint64_t entry_ = 4;
   Tensor image_;
 };
 

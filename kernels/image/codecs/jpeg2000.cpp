@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 #include <openjpeg.h>
 
@@ -35,7 +36,7 @@ OPJ_SIZE_T read(void* to, OPJ_SIZE_T n, void* user) {
 
 OPJ_BOOL seek(OPJ_OFF_T offset, void* user) {
   auto& source = *static_cast<Source*>(user);
-  if (offset < 0 || static_cast<std::size_t>(offset) > source.bytes.size()) return OPJ_FALSE;
+  if (offset < 0 || std::cmp_greater(offset, source.bytes.size())) return OPJ_FALSE;
   source.at = static_cast<std::size_t>(offset);
   return OPJ_TRUE;
 }

@@ -21,7 +21,7 @@ namespace {
 // The file in memory, and the last error of the library.
 struct Source {
   Bytes bytes;
-  std::size_t at = 0;
+  std::uint64_t at = 0;
   char message[200] = "it is broken";
 };
 
@@ -29,19 +29,21 @@ Source& source_of(thandle_t handle) { return *static_cast<Source*>(handle); }
 
 tmsize_t read(thandle_t handle, void* to, tmsize_t n) {
   Source& source = source_of(handle);
-  const std::size_t left = source.bytes.size() - std::min(source.at, source.bytes.size());
-  const std::size_t count = std::min(left, static_cast<std::size_t>(std::max<tmsize_t>(n, 0)));
-  if (count > 0) std::memcpy(to, source.bytes.data() + source.at, count);
+  const Bytes left = source.bytes.subspan(
+      static_cast<std::size_t>(std::min<std::uint64_t>(source.at, source.bytes.size())));
+  const std::size_t count =
+      std::min(left.size(), static_cast<std::size_t>(std::max<tmsize_t>(n, 0)));
+  if (count > 0) std::memcpy(to, left.data(), count);
   source.at += count;
   return static_cast<tmsize_t>(count);
 }
 
 toff_t seek(thandle_t handle, toff_t offset, int whence) {
   Source& source = source_of(handle);
-  const std::size_t base = whence == SEEK_SET   ? 0
-                           : whence == SEEK_CUR ? source.at
-                                                : source.bytes.size();
-  source.at = base + static_cast<std::size_t>(offset);
+  const std::uint64_t base = whence == SEEK_SET   ? 0
+                             : whence == SEEK_CUR ? source.at
+                                                  : source.bytes.size();
+  source.at = base + offset;
   return source.at;
 }
 

@@ -218,6 +218,26 @@ TEST_CASE("a bitmap may lack what fills up its last row, but no byte before") {
   }
 }
 
+TEST_CASE("no position in a bitmap's header leads outside of it, however few bits addresses have") {
+  const Form runs{.width = 2, .compression = 1, .used = 1};
+  for (const Form& form : {Form{.depth = 24}, Form{.depth = 8, .used = 1}, runs}) {
+    for (const std::uint32_t position : {0x7fffffffU, 0xfffffff0U, 0xfffffffeU, 0xffffffffU}) {
+      CAPTURE(form.depth, form.compression, position);
+      Bytes file = head_of(form) + Bytes(16);
+      for (std::size_t i = 0; i < 4; ++i) {
+        file[10 + i] = static_cast<std::uint8_t>(position >> 8 * i);
+      }
+      refuse(file, "it ends early");
+      // The palette follows the header.
+      file = head_of(form) + Bytes(16);
+      for (std::size_t i = 0; i < 4; ++i) {
+        file[14 + i] = static_cast<std::uint8_t>(position >> 8 * i);
+      }
+      if (form.depth == 8 && form.compression == 0) refuse(file, "it ends early");
+    }
+  }
+}
+
 TEST_CASE("no bitmap asks for more pixels than its file has bytes for") {
   const auto budget = std::make_shared<MemoryBudget>(1);
   for (const std::uint32_t depth : depths) {
