@@ -24,7 +24,7 @@ Kernel bind(BindContext& context) {
   const std::vector<float> w = context.attr_floats("coefficients");
   const bool single = classes == 2 && w.size() == features;
   const std::size_t rows = single ? 1 : classes;
-  require_count("coefficients", w.size(), rows * features);
+  require_count("coefficients", w.size(), elements_of(rows, features));
   const std::vector<float> b = context.attr_floats("intercepts", std::vector<float>(rows));
   require_count("intercepts", b.size(), rows);
   return bind_classifier(

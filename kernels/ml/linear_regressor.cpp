@@ -11,7 +11,7 @@ namespace {
 std::size_t targets_of(const NodeView& node) {
   const std::int64_t targets = node.attr_int("targets", 1);
   if (targets < 1) fail(ErrorCode::invalid_model, "attribute 'targets' is ", targets);
-  return static_cast<std::size_t>(targets);
+  return row_length(targets);
 }
 
 void infer(InferContext& context) {

@@ -30,8 +30,8 @@ Shape two_axes(const Shape& shape) { return shape.rank() == 1 ? Shape{1, shape[0
 
 // Memory of a task for a block of rows.
 struct BlockMemory {
-  BlockMemory(const RowModel& model, std::size_t row_features)
-      : features(row_features),
+  BlockMemory(const RowModel& model, std::int64_t row_features)
+      : features(row_length(row_features)),
         columns(model.columns),
         rows(std::clamp<std::size_t>(block_numbers / (features + 2 * columns + 1), 1, grain)),
         count(rows * (features + 2 * columns) + model.scratch) {}
@@ -70,8 +70,8 @@ graph::Kernel bind_rows(graph::BindContext& context, RowModel model, Write write
   const Shape x = two_axes(context.shape(0));
   const auto read =
       visit(context.dtype(0), Features{}, []<class T>() -> ReadRow { return &read_row<T>; });
-  const BlockMemory memory(model, static_cast<std::size_t>(x[1]));
-  const std::size_t slot = memory.count * sizeof(double);
+  const BlockMemory memory(model, x[1]);
+  const std::size_t slot = math::bytes_of<double>(static_cast<std::int64_t>(memory.count));
   const std::size_t bytes = math::ScratchPool::bytes(slot, context.threads());
   Scratch scratch;
   const std::size_t at = scratch.add_bytes(bytes);
@@ -168,7 +168,16 @@ graph::Kernel bind_classifier(graph::BindContext& context, ClassLabels labels, R
       });
 }
 
-void require_count(std::string_view name, std::size_t found, std::size_t needed) {
+std::uint64_t elements_of(std::uint64_t rows, std::uint64_t columns) {
+  return static_cast<std::uint64_t>(
+      checked_mul(static_cast<std::int64_t>(rows), static_cast<std::int64_t>(columns)));
+}
+
+std::size_t row_length(std::int64_t count) {
+  return count_in_memory(static_cast<std::uint64_t>(count), sizeof(double), "a row");
+}
+
+void require_count(std::string_view name, std::size_t found, std::uint64_t needed) {
   if (found != needed) {
     fail(ErrorCode::invalid_model, "attribute ", quoted(name), " has ", found,
          " elements, needed: ", needed);

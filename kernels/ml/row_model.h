@@ -70,6 +70,10 @@ graph::Kernel bind_regressor(graph::BindContext& context, RowModel model);
 graph::Kernel bind_classifier(graph::BindContext& context, ClassLabels labels, RowModel model);
 
 // Error(invalid_model) unless attribute `name` has `needed` elements.
-void require_count(std::string_view name, std::size_t found, std::size_t needed);
+void require_count(std::string_view name, std::size_t found, std::uint64_t needed);
+// The elements of a matrix, whose number addresses may not reach.
+std::uint64_t elements_of(std::uint64_t rows, std::uint64_t columns);
+// The length of a row of doubles, not negative; Error(limit) for one that addresses do not reach.
+std::size_t row_length(std::int64_t count);
 
 }  // namespace ondine::kernels

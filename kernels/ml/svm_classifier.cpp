@@ -17,7 +17,7 @@ ClassLabels labels_of(const NodeView& node) {
   return {node, "classlabels_ints", "classlabels_strings"};
 }
 
-std::size_t pairs_of(std::size_t classes) { return classes * (classes - 1) / 2; }
+std::uint64_t pairs_of(std::size_t classes) { return elements_of(classes, classes - 1) / 2; }
 
 struct Form {
   bool vectors;
@@ -28,7 +28,9 @@ struct Form {
     const auto counts = node.attr_ints("vectors_per_class");
     vectors = std::any_of(counts.begin(), counts.end(), [](auto n) { return n != 0; });
     probabilities = vectors && !node.attr_floats("prob_a").empty();
-    columns = !vectors || probabilities || classes == 2 ? classes : pairs_of(classes);
+    columns = !vectors || probabilities || classes == 2
+                  ? classes
+                  : row_length(static_cast<std::int64_t>(pairs_of(classes)));
   }
 };
 
@@ -97,7 +99,7 @@ struct Machine {
         coefficients(node.attr_floats("coefficients")),
         rho(node.attr_floats("rho")) {
     if (!form.vectors) {
-      require_count("coefficients", coefficients.size(), classes * features);
+      require_count("coefficients", coefficients.size(), elements_of(classes, features));
       if (rho.empty()) fail(ErrorCode::invalid_model, "attribute 'rho' has no elements");
       return;
     }
@@ -107,14 +109,12 @@ struct Machine {
     for (const std::int64_t count : counts) {
       if (count < 0) fail(ErrorCode::invalid_model, "attribute 'vectors_per_class' has ", count);
       total = checked_add(total, count);
-      starts.push_back(static_cast<std::size_t>(total));
+      starts.push_back(row_length(total));
     }
     vectors = node.attr_floats("support_vectors");
-    const auto size = [](std::int64_t x, std::size_t y) {
-      return static_cast<std::size_t>(checked_mul(x, static_cast<std::int64_t>(y)));
-    };
-    require_count("support_vectors", vectors.size(), size(total, features));
-    require_count("coefficients", coefficients.size(), size(total, classes - 1));
+    const auto supports = static_cast<std::uint64_t>(total);
+    require_count("support_vectors", vectors.size(), elements_of(supports, features));
+    require_count("coefficients", coefficients.size(), elements_of(supports, classes - 1));
     require_count("rho", rho.size(), pairs_of(classes));
     if (!form.probabilities) return;
     a = node.attr_floats("prob_a");
@@ -124,9 +124,8 @@ struct Machine {
   }
 
   std::size_t scratch() const {
-    return form.vectors
-               ? starts.back() + classes + pairs_of(classes) + 2 * classes * classes + classes
-               : 0;
+    return form.vectors ? starts.back() + classes + rho.size() + 2 * classes * classes + classes
+                        : 0;
   }
 
   std::size_t score(std::span<const double> x, std::span<double> scores,
@@ -140,7 +139,7 @@ struct Machine {
     }
     const auto values = scratch.first(starts.back());
     const auto votes = scratch.subspan(values.size(), classes);
-    const auto margins = scratch.subspan(values.size() + classes, pairs_of(classes));
+    const auto margins = scratch.subspan(values.size() + classes, rho.size());
     const auto rest = scratch.last(2 * classes * classes + classes);
     for (std::size_t v = 0; v < values.size(); ++v) {
       checkpoint(static_cast<std::int64_t>(2 * features) + 32);

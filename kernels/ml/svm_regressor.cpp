@@ -21,9 +21,9 @@ Kernel bind(BindContext& context) {
   const std::vector<float> vectors = context.attr_floats("support_vectors");
   const std::int64_t supports = context.attr_int("n_supports", 0);
   if (supports < 0) fail(ErrorCode::invalid_model, "attribute 'n_supports' is ", supports);
-  const auto count = static_cast<std::size_t>(supports);
+  const std::size_t count = row_length(supports);
   require_count("coefficients", c.size(), count > 0 ? count : features);
-  if (count > 0) require_count("support_vectors", vectors.size(), c.size() * features);
+  if (count > 0) require_count("support_vectors", vectors.size(), elements_of(c.size(), features));
   const bool one_class = context.attr_int("one_class", 0) != 0;
   return bind_regressor(
       context, {.columns = 1,

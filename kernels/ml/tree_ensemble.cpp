@@ -72,7 +72,7 @@ std::uint32_t index_of(std::string_view name, std::int64_t value, std::size_t bo
 
 Trees read_trees(const NodeView& node, DType dtype) {
   Trees trees;
-  trees.targets = static_cast<std::size_t>(targets_of(node));
+  trees.targets = row_length(targets_of(node));
   trees.aggregate = static_cast<Aggregate>(node.attr_int("aggregate_function", 1));
   const std::vector<double> splits = tensor_of(node, "nodes_splits", dtype);
   const std::vector<double> modes = tensor_of(node, "nodes_modes", DType::uint8);

@@ -34,8 +34,7 @@ void infer(InferContext& context) {
 }
 
 Kernel bind(BindContext& context) {
-  Trees trees = trees_of_arrays(context, "target", "target_ids",
-                                static_cast<std::size_t>(targets_of(context)));
+  Trees trees = trees_of_arrays(context, "target", "target_ids", row_length(targets_of(context)));
   trees.aggregate = aggregate_of(context);
   return bind_trees(context, std::move(trees), read_post_transform(context));
 }

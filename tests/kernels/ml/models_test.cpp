@@ -1,4 +1,5 @@
 #include <cmath>
+#include <numeric>
 
 #include "tests/kernels/common/numbers.h"
 #include "tests/kernels/text/texts.h"
@@ -209,6 +210,14 @@ TEST_CASE("SVMRegressor sums kernels of the support vectors") {
                     {"n_supports", std::int64_t{1}},
                     {"support_vectors", Floats{1}}}),
                 ErrorCode::invalid_model, "'support_vectors' has 1 elements, needed: 2");
+  // A product that is 0 in 32 bits.
+  constexpr std::int64_t many = 1 << 16;
+  check_refused(ml("SVMRegressor", Tensor(DType::float32, {1, many}),
+                   {{"coefficients", Floats(many)},
+                    {"rho", Floats{1}},
+                    {"n_supports", many},
+                    {"support_vectors", Floats{}}}),
+                ErrorCode::invalid_model, "'support_vectors' has 0 elements, needed: 4294967296");
 }
 
 namespace {
@@ -343,4 +352,20 @@ TEST_CASE("SVMClassifier refuses attributes of other sizes") {
   refused("prob_a", Floats{1}, "'prob_a' has 1");
   refused("kernel_params", Floats{1}, "'kernel_params' has 1");
   refused("kernel_type", std::string("GAUSS"), "'GAUSS'");
+}
+
+TEST_CASE("SVMClassifier refuses so many classes that the number of their pairs has 33 bits") {
+  constexpr std::size_t classes = (1 << 16) + 1;
+  Int64s labels(classes);
+  std::iota(labels.begin(), labels.end(), 0);
+  Int64s counts(classes);
+  counts[0] = 1;
+  check_refused(ml("SVMClassifier", iota({1, 1}),
+                   {{"classlabels_ints", labels},
+                    {"vectors_per_class", counts},
+                    {"support_vectors", Floats{1}},
+                    {"coefficients", Floats(classes - 1)},
+                    {"rho", Floats(1 << 15)}},  // what is left of the number in 32 bits
+                   2),
+                ErrorCode::invalid_model, "'rho' has 32768 elements, needed: 2147516416");
 }
