@@ -56,14 +56,13 @@ AttentionPrimitive<T>::AttentionPrimitive(const AttentionShape& shape, int threa
       shape.has_masks() ? std::max(tile_rows_, VisibleKeys<T>::tile_rows(shape)) : tile_rows_;
   heads_ = heads_of<T>(shape, tile_rows_, rows, kernels);
   if (shape.has_masks()) {
-    mask_bytes_ = align_up(
-        std::max(VisibleKeys<T>::bytes(shape), VisibleKeys<T>::bytes(shape.with_masks_swapped())));
+    mask_bytes_ =
+        std::max(VisibleKeys<T>::bytes(shape), VisibleKeys<T>::bytes(shape.with_masks_swapped()));
   }
   if (trains_mask && shape.masks > 0) {
     groups_ = groups_of_heads(shape);
     // The first group of a mask writes its gradient.
-    const auto sums = checked_mul(shape.masks * (groups_ - 1), mask_elements());
-    sum_bytes_ = align_up(static_cast<std::size_t>(checked_mul(sums, sizeof(T))));
+    sum_bytes_ = bytes_of<T>(checked_mul(shape.masks * (groups_ - 1), mask_elements()));
   }
   workspace_ = mask_bytes_ + sum_bytes_ + ScratchPool::bytes(slot_bytes(), threads);
 }

@@ -19,8 +19,7 @@ bool hides(float mask) { return mask <= hiding; }
 
 FewQueries::FewQueries(const FewQueriesShape& shape, int threads, const SimdTables& kernels)
     : shape_(shape), kernels_(&kernels) {
-  const auto scores = static_cast<std::size_t>(shape.queries * shape.keys()) * sizeof(float);
-  scores_bytes_ = align_up(scores);
+  scores_bytes_ = bytes_of<float>(checked_mul(shape.queries, shape.keys()));
   std::int64_t scratch = 0;
   const GemmKernels<float>& gemm = *tables_of<float>(kernels).gemm;
   for (const std::int64_t keys : {shape.past, shape.queries}) {
@@ -33,7 +32,7 @@ FewQueries::FewQueries(const FewQueriesShape& shape, int threads, const SimdTabl
       scratch = std::max(scratch, gemm.scratch_bytes(y_product(keys, v.row)));
     }
   }
-  slot_bytes_ = scores_bytes_ + align_up(static_cast<std::size_t>(scratch));
+  slot_bytes_ = scores_bytes_ + bytes_of<std::byte>(scratch);
   workspace_ = ScratchPool::bytes(slot_bytes_, threads);
 }
 

@@ -128,9 +128,7 @@ PlainHeads<T>::PlainHeads(const AttentionShape& shape, std::int64_t tile_rows, s
       kernels_(&kernels),
       tile_rows_(tile_rows),
       products_{make_products(tile_rows), make_products(shape.queries % tile_rows)} {
-  const auto bytes =
-      checked_mul(checked_mul(rows, shape.keys), static_cast<std::int64_t>(sizeof(T)));
-  tile_bytes_ = align_up(static_cast<std::size_t>(bytes));
+  tile_bytes_ = bytes_of<T>(checked_mul(rows, shape.keys));
   product_bytes_ = product_bytes();
 }
 

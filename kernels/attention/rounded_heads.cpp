@@ -55,11 +55,7 @@ RoundedHeads::RoundedHeads(const AttentionShape& s, std::int64_t rows, const Sim
   score_row_ = odd_lines(round_up(s.keys, std::max(gemm_->nr, lane_group)), 16);
   weight_row_ = left_row(s.keys);
   strip_ = std::max<std::int64_t>(1, strip_floats / score_row_ / strip_rows) * strip_rows;
-  const auto place = [&](std::int64_t floats) {
-    const std::size_t at = bytes_;
-    bytes_ += align_up(static_cast<std::size_t>(floats) * sizeof(float));
-    return at;
-  };
+  const auto place = [&](std::int64_t floats) { return parts_.add<float>(floats); };
   const std::int64_t deep = depth(rows);
   places_.keys = place(packed_elements(s.head_size, s.keys));
   places_.values = place(packed_elements(s.keys, s.v_head_size));

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "kernels/attention/head_kernel.h"
+#include "kernels/common/workspace.h"
 #include "kernels/simd/attention/attention_rows_table.h"
 #include "kernels/simd/isa.h"
 #include "kernels/simd/matmul/gemm_table.h"
@@ -22,7 +23,7 @@ class RoundedHeads final : public HeadKernel<float> {
   RoundedHeads(const AttentionShape& shape, std::int64_t rows, const SimdTables& kernels);
 
   std::string_view name() const noexcept override { return "tiled_bf16"; }
-  std::size_t bytes() const noexcept override { return bytes_; }
+  std::size_t bytes() const noexcept override { return parts_.bytes(); }
   bool packs() const noexcept override { return true; }
   bool takes_bf16() const noexcept override { return true; }
 
@@ -101,7 +102,7 @@ class RoundedHeads final : public HeadKernel<float> {
   std::int64_t weight_row_ = 0;  // elements of bfloat16
   std::int64_t strip_ = 0;       // rows
   Places places_{};
-  std::size_t bytes_ = 0;
+  Parts parts_;
 };
 
 }  // namespace ondine::math

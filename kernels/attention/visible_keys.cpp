@@ -11,6 +11,7 @@
 #include "kernels/attention/attention_primitive.h"
 #include "kernels/common/compute_type.h"
 #include "kernels/common/rounding.h"
+#include "kernels/common/workspace.h"
 #include "kernels/simd/tables.h"
 #include "kernels/simd/vector/vector_table.h"
 
@@ -64,8 +65,7 @@ std::size_t VisibleKeys<T>::bytes(const AttentionShape& s) {
   const std::int64_t kept =
       checked_mul(checked_mul(s.masks, mask_tiles(s, tile_rows(s))), divide_up(s.keys, block) + 1);
   const std::int64_t sizes = checked_mul(s.count / s.interleaved, 3 * parts_of(s));
-  return static_cast<std::size_t>(checked_mul(checked_add(checked_add(s.count, kept), sizes),
-                                              static_cast<std::int64_t>(sizeof(T))));
+  return bytes_of<T>(checked_add(checked_add(s.count, kept), sizes));
 }
 
 template <class T>

@@ -6,6 +6,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 
 #include "core/message.h"
 #include "core/parallel.h"
@@ -17,9 +18,15 @@ namespace ondine::math {
 // run at once as the pool has threads, so one is always free.
 class ScratchPool {
  public:
-  // Bytes for `threads` slots.
+  // Bytes for `threads` slots; as two parts of a workspace.
   static std::size_t bytes(std::size_t slot_bytes, int threads) {
-    return align_up(slot_bytes) * static_cast<std::size_t>(threads < 1 ? 1 : threads);
+    const auto slots = static_cast<unsigned>(threads < 1 ? 1 : threads);
+    std::uint64_t bytes = 0;
+    if (__builtin_mul_overflow(std::uint64_t{align_up(slot_bytes)}, slots, &bytes)) {
+      bytes = std::numeric_limits<std::uint64_t>::max();
+    }
+    require_part(bytes, 2 * largest_part);
+    return static_cast<std::size_t>(bytes);
   }
 
   ScratchPool(Workspace workspace, std::size_t slot_bytes)

@@ -83,14 +83,13 @@ HeadGradient<C>::HeadGradient(BindContext& context, Scratch& scratch, const Head
   rows_at_ = scratch.add<C>(checked_mul(padded, depth_));
   logarithms_at_ = scratch.add<C>(padded);
   labels_at_ = scratch.add<std::int64_t>(shape_.labels());
-  const auto place = [&](std::size_t bytes) {
-    return std::exchange(slot_, slot_ + math::align_up(bytes));
-  };
   const std::int64_t classes = std::min(most_classes, shape_.classes);
-  place(static_cast<std::size_t>(classes * depth_) * sizeof(C));
-  scores_at_ = place(static_cast<std::size_t>(classes * rows_at_once(shape_.labels())) * sizeof(C));
-  work_at_ = place(work_);
-  extra_at_ = place(extra);
+  math::Parts slot;
+  slot.add<C>(checked_mul(classes, depth_));
+  scores_at_ = slot.add<C>(checked_mul(classes, rows_at_once(shape_.labels())));
+  work_at_ = slot.add_bytes(work_);
+  extra_at_ = slot.add_bytes(extra);
+  slot_ = slot.bytes();
   slots_ = math::ScratchPool::bytes(slot_, context.threads());
   slots_at_ = scratch.add_bytes(slots_);
 }

@@ -209,7 +209,7 @@ GemmPrimitive<T>::GemmPrimitive(const GemmShape& shape, std::int64_t batch_count
     whole_.a_paired = true;
     whole_.a = {};
     a_row_ = std::exchange(whole_.a_row, rounded_row_);
-    rounded_bytes_ = align_up(static_cast<std::size_t>(whole_.m * rounded_row_) * sizeof(T));
+    rounded_bytes_ = bytes_of<T>(checked_mul(whole_.m, rounded_row_));
   }
   whole_.splits = is_split<T>(kernels, shape);
   if (whole_.block_k == 0 && gemm.whole_block_k != nullptr) {
@@ -227,7 +227,7 @@ GemmPrimitive<T>::GemmPrimitive(const GemmShape& shape, std::int64_t batch_count
   GemmCall<T> largest = whole_;
   largest.m = tiles_.rows;
   largest.n = tiles_.cols;
-  slot_bytes_ = static_cast<std::size_t>(gemm.scratch_bytes(largest));
+  slot_bytes_ = bytes_of<std::byte>(gemm.scratch_bytes(largest));
   workspace_ = rounded_bytes_ + ScratchPool::bytes(slot_bytes_, threads);
 }
 

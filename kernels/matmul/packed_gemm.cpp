@@ -80,7 +80,7 @@ void pack_terms(const GemmShape& s, ElementsIn<T> b, std::int64_t first, std::in
 
 template <class T>
 std::size_t packed_gemm_scratch(const GemmShape& shape, const SimdTables& kernels) {
-  return static_cast<std::size_t>(tables_of<T>(kernels).gemm->scratch_bytes(call_of<T>(shape, {})));
+  return bytes_of<std::byte>(tables_of<T>(kernels).gemm->scratch_bytes(call_of<T>(shape, {})));
 }
 
 template <class T>

@@ -67,18 +67,16 @@ class Strips {
         packs_(apart_ && strips_ > 1 && !product_.splits() &&
                std::min(shape.n, shape.k) >= math::least_rounded),
         rest_(rest_of(shape_, m_), 1, product_threads(context), *kernels_) {
-    index_bytes_ = math::align_up(update_.index_bytes());
-    const auto place = [&](std::size_t bytes) {
-      return std::exchange(slot_bytes_, slot_bytes_ + math::align_up(bytes));
-    };
-    gradient_ = place(static_cast<std::size_t>(rows_ * shape_.n) * sizeof(T));
-    unused_ = place(update_.unused_bytes(rows_ * shape_.n));
-    work_ = place(packs_ ? math::packed_gemm_scratch<T>(shape_, *kernels_)
-                         : std::max(product_.workspace(), rest_.workspace()));
+    index_bytes_ = update_.index_bytes();
+    math::Parts slot;
+    gradient_ = slot.add<T>(checked_mul(rows_, shape_.n));
+    unused_ = slot.add_bytes(update_.unused_bytes(rows_ * shape_.n));
+    work_ = slot.add_bytes(packs_ ? math::packed_gemm_scratch<T>(shape_, *kernels_)
+                                  : std::max(product_.workspace(), rest_.workspace()));
     if (packs_) {
-      const std::int64_t elements = math::packed_elements<T>(shape.n, shape.k, *kernels_);
-      packed_bytes_ = math::align_up(static_cast<std::size_t>(elements) * sizeof(T));
+      packed_bytes_ = math::bytes_of<T>(math::packed_elements<T>(shape.n, shape.k, *kernels_));
     }
+    slot_bytes_ = slot.bytes();
     slots_ = math::ScratchPool::bytes(slot_bytes_, apart_ ? context.threads() : 1);
     context.request_workspace(index_bytes_ + packed_bytes_ + slots_);
     context.set_implementation(product_.name(), product_.isa());

@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "kernels/common/index_input.h"
+#include "kernels/common/workspace.h"
 #include "kernels/optimizer/update_sink.h"
 
 namespace ondine::kernels::ops {
@@ -60,12 +61,12 @@ class UpdateParts {
 
   // Memory of a part of so many elements for results that nobody reads.
   std::size_t unused_bytes(std::int64_t elements) const {
-    return unused_ * static_cast<std::size_t>(elements) * sizeof(T);
+    return math::bytes_of<T>(checked_mul(elements, static_cast<std::int64_t>(unused_)));
   }
   // Memory for the indices, at the start of the workspace.
   std::size_t index_bytes() const {
     if (!indices_) return 0;
-    return static_cast<std::size_t>(indices_->count()) * sizeof(std::int64_t);
+    return math::bytes_of<std::int64_t>(indices_->count());
   }
   // Indices of the rows of dy, of a variable of so many rows; null if there are none.
   const std::int64_t* read_indices(KernelContext& call, std::int64_t rows) const {

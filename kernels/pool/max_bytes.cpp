@@ -28,7 +28,7 @@ class MaxBytes {
         columns_((shape.out[2] - 1) * shape.stride[2] + 1),
         width_(columns_ + (shape.kernel[2] - 1) * shape.dilation[2]) {}
 
-  std::size_t slot_bytes() const { return 2 * math::align_up(static_cast<std::size_t>(width_)); }
+  std::size_t slot_bytes() const { return 2 * math::bytes_of<std::byte>(width_); }
 
   void run(const std::uint8_t* x, std::uint8_t* y, std::int64_t plane, std::byte* slot) const {
     x += plane * math::volume(shape_.in);

@@ -117,7 +117,7 @@ class Product {
         largest = std::max(largest, checked_mul(width, depth));
       }
     }
-    weights_bytes_ = math::align_up(static_cast<std::size_t>(largest) * sizeof(float));
+    weights_bytes_ = math::bytes_of<float>(largest);
     slot_ = weights_bytes_ + math::align_up(workspace_) + 64;
     slots_ = math::ScratchPool::bytes(slot_, context.threads());
     slots_at_ = scratch_.add_bytes(slots_);

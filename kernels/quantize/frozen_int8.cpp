@@ -117,14 +117,12 @@ FrozenInt8::FrozenInt8(BindContext& context, Scratch& scratch, std::size_t first
   if (shape_.lda == 0) shape_.lda = shape_.k;
   if (shape_.ldc == 0) shape_.ldc = shape_.n;
   find_scales(context);
-  const auto bytes = [](std::int64_t n) { return math::align_up(static_cast<std::size_t>(n)); };
   terms_at_once_ = math::round_up(piece_size / (shape_.trans_b ? gemm_->nr : width_), 64);
-  panels_bytes_ = bytes(gemm_->packed_bytes(shape_.k, width_));
-  sums_bytes_ = bytes(rows_at_once * width_ * static_cast<std::int64_t>(sizeof(std::int32_t)));
-  piece_bytes_ = bytes(terms_at_once_ * (shape_.trans_b ? gemm_->nr : width_));
+  panels_bytes_ = math::bytes_of<std::byte>(gemm_->packed_bytes(shape_.k, width_));
+  sums_bytes_ = math::bytes_of<std::int32_t>(rows_at_once * width_);
+  piece_bytes_ = math::bytes_of<std::byte>(terms_at_once_ * (shape_.trans_b ? gemm_->nr : width_));
   const std::int64_t longest = std::max(width_, terms_at_once_);
-  slot_ = panels_bytes_ + sums_bytes_ + piece_bytes_ +
-          bytes(longest * static_cast<std::int64_t>(sizeof(float)));
+  slot_ = panels_bytes_ + sums_bytes_ + piece_bytes_ + math::bytes_of<float>(longest);
   slots_ = math::ScratchPool::bytes(slot_, context.threads());
   slots_at_ = scratch.add_bytes(slots_);
   a_at_ = scratch.add<std::int8_t>(checked_mul(shape_.m, a_row_));

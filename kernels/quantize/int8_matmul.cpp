@@ -69,9 +69,9 @@ class Product {
     columns_at_ = scratch_.add<std::int32_t>(width());
     scales_at_ = scratch_.add<float>(width());
     tile_columns_ = std::min(max_columns, width());
-    a_bytes_ = math::align_up(static_cast<std::size_t>(max_rows * shape().k + 64));
-    c_bytes_ = static_cast<std::size_t>(max_rows * tile_columns_) * sizeof(std::int32_t);
-    slot_ = a_bytes_ + c_bytes_ + static_cast<std::size_t>(tile_columns_) * sizeof(float);
+    a_bytes_ = math::bytes_of<std::byte>(max_rows * shape().k + 64);
+    c_bytes_ = math::bytes_of<std::int32_t>(max_rows * tile_columns_);
+    slot_ = a_bytes_ + c_bytes_ + math::bytes_of<float>(tile_columns_);
     slots_ = math::ScratchPool::bytes(slot_, context.threads());
     slots_at_ = scratch_.add_bytes(slots_);
     scratch_.request(context);

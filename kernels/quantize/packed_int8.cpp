@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kernels/common/rounding.h"
 #include "kernels/common/workspace.h"
 
 namespace ondine::kernels {
@@ -11,12 +12,12 @@ PackedInt8::PackedInt8(const math::Int8GemmKernels& gemm, std::int64_t k, std::i
     : gemm_(&gemm),
       k_(k),
       n_(n),
-      width_(static_cast<std::int64_t>(math::align_up(static_cast<std::size_t>(n + gemm.nr)))),
+      width_(math::round_up(n + gemm.nr, 64)),
       flip_(flip),
-      panel_bytes_(math::align_up(static_cast<std::size_t>(gemm.packed_bytes(k, n)))) {}
+      panel_bytes_(math::bytes_of<std::byte>(gemm.packed_bytes(k, n))) {}
 
 std::size_t PackedInt8::bytes() const {
-  return panel_bytes_ + static_cast<std::size_t>(width_) * sizeof(std::int32_t);
+  return panel_bytes_ + math::bytes_of<std::int32_t>(width_);
 }
 
 const std::int32_t* PackedInt8::sums(const std::byte* packed) const {

@@ -43,8 +43,8 @@ class QuantizedLstm {
     bytes_at_ = scratch_.add<std::int8_t>(states());
     sums_at_ = scratch_.add<std::int32_t>(checked_mul(s.batch_size, r_.width()));
     to_at_ = scratch_.add<C*>(s.batch_size);
-    block_bytes_ = math::align_up(static_cast<std::size_t>(block_rows * s.input_size));
-    slot_ = block_bytes_ + static_cast<std::size_t>(block_rows * w_.width()) * sizeof(std::int32_t);
+    block_bytes_ = math::bytes_of<std::byte>(block_rows * s.input_size);
+    slot_ = block_bytes_ + math::bytes_of<std::int32_t>(block_rows * w_.width());
     slots_ = math::ScratchPool::bytes(slot_, context.threads());
     slots_at_ = scratch_.add_bytes(slots_);
     scratch_.request(context);

@@ -37,8 +37,9 @@ class StepProduct {
     if (packed_) {
       matrix_ = scratch.add<C>(math::packed_elements<C>(shape.n, shape.k, *kernels_));
       // Not shared by chunks, which run at once.
-      work_bytes_ = math::align_up(math::packed_gemm_scratch<C>(product(chunk_), *kernels_));
-      work_ = scratch.add_bytes(static_cast<std::size_t>(s.chunks()) * work_bytes_);
+      work_bytes_ = math::packed_gemm_scratch<C>(product(chunk_), *kernels_);
+      work_ =
+          scratch.add<std::byte>(checked_mul(s.chunks(), static_cast<std::int64_t>(work_bytes_)));
     } else {
       if (transposes_) matrix_ = scratch.add<C>(checked_mul(shape.n, shape.k));
       gemm_.emplace(product(s.batch_size), 1, context.threads(), *kernels_);

@@ -12,10 +12,6 @@
 
 namespace ondine::math {
 
-template <class T>
-std::size_t bytes_of(std::int64_t elements) {
-  return align_up(static_cast<std::size_t>(elements) * sizeof(T));
-}
 // The size of chunks of n elements: nearly the same for all, at most `max`.
 inline std::int64_t even_chunk(std::int64_t n, std::int64_t max) {
   const std::int64_t chunks = std::max<std::int64_t>(1, divide_up(n, max));
@@ -53,7 +49,7 @@ bool rounds_factors(const SimdTables& kernels) {
 
 template <class T>
 std::size_t scratch_of(const GemmCall<T>& call, const SimdTablesOf<T>& set) {
-  return static_cast<std::size_t>(set.gemm->scratch_bytes(call));
+  return bytes_of<std::byte>(set.gemm->scratch_bytes(call));
 }
 
 // Whether a product of float32 of this size takes less time with split factors. What may be cut

@@ -17,7 +17,7 @@ class DepthwiseChannelsConv final : public DepthwiseConv<T> {
         blocks_(divide_up(desc.shape.groups, table_.lanes)),
         grain_(grain_of(desc.shape.batch * table_.lanes * taps_ * std::max(in_, out_),
                         depthwise_work)) {
-    this->slot_bytes_ = static_cast<std::size_t>(table_.scratch_bytes(plane_));
+    this->slot_bytes_ = bytes_of<std::byte>(table_.scratch_bytes(plane_));
   }
 
   void run(ThreadPool& pool, const ConvArgs<T>& args, Workspace workspace) const override {

@@ -21,7 +21,7 @@ class DepthwiseRowsConv final : public DepthwiseConv<T> {
                            : direction_ == ConvDirection::backward_data ? in_
                                                                         : out_ * layers_ * s.batch;
     grain_ = grain_of(elements * taps_, depthwise_work);
-    this->slot_bytes_ = static_cast<std::size_t>(table_.scratch_bytes(plane_));
+    this->slot_bytes_ = bytes_of<std::byte>(table_.scratch_bytes(plane_));
   }
 
   void run(ThreadPool& pool, const ConvArgs<T>& args, Workspace workspace) const override {

@@ -35,7 +35,8 @@ class GroupedConvWeights final : public ConvAlgorithm<float> {
     copy_bytes_ = bytes_of<float>(images_ * inner_.vectors * copy_vector_);
     const std::size_t dy_bytes = bytes_of<float>(images_ * outer_.vectors * dy_vector_);
     if (shards_ > 1) {
-      shared_bytes_ = sums_bytes_ * static_cast<std::size_t>(shards_ * blocks_.count);
+      shared_bytes_ = bytes_of<std::byte>(
+          checked_mul(static_cast<Index>(sums_bytes_), shards_ * blocks_.count));
     }
     slot_bytes_ = copy_bytes_ + dy_bytes + (shards_ > 1 ? 0 : sums_bytes_);
     sums_offset_ = copy_bytes_ + dy_bytes;

@@ -43,7 +43,7 @@ class ShiftedWeights final : public ConvAlgorithm<float> {
     sums_.parity = pairs_ * tile;
     sums_.block = 2 * sums_.parity;
     shards_ = std::min(most_shards, s.batch * bands_);
-    shared_bytes_ = shards_ * shard_bytes();
+    shared_bytes_ = bytes_of<std::byte>(checked_mul(shards_, static_cast<Index>(shard_bytes())));
     dy_bytes_ = bytes_of<float>(rows_ * dy_.ld + together);
     source_bytes_ = bytes_of<float>(sums_.blocks * sums_.block);
     slot_bytes_ = dy_bytes_ + source_bytes_ + bytes_of<float>(tile * (pairs_ + together));

@@ -44,8 +44,8 @@ class StridedConvWeights final : public ConvAlgorithm<T> {
     dy_bytes_ = bytes_of<T>(panels_ * dy_panel_);
     sums_panel_ = channels_ * taps_ * panel_;
     sums_bytes_ = bytes_of<T>(panels_ * sums_panel_);
-    this->shared_bytes_ =
-        shards_ > 1 ? sums_bytes_ * static_cast<std::size_t>(shards_ * blocks_) : 0;
+    this->shared_bytes_ = bytes_of<std::byte>(
+        shards_ > 1 ? checked_mul(static_cast<Index>(sums_bytes_), shards_ * blocks_) : 0);
     this->slot_bytes_ = copy_bytes_ + dy_bytes_ + (shards_ > 1 ? 0 : sums_bytes_);
   }
 

@@ -190,8 +190,7 @@ std::size_t winograd_scratch(const WinogradTransforms<T>& transforms, TileRows l
                              const SpatialDims& source, const SimdTablesOf<T>& set,
                              const GemmCall<T>& product) {
   largest.width = source[2];
-  const auto rows = static_cast<std::size_t>(transforms.scratch_bytes(largest));
-  return std::max(align_up(rows), scratch_of(product, set));
+  return std::max(bytes_of<std::byte>(transforms.scratch_bytes(largest)), scratch_of(product, set));
 }
 
 // backward_weights.

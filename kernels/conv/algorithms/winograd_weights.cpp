@@ -83,7 +83,8 @@ class WinogradConvWeights final : public ConvAlgorithm<T> {
     const auto sums = bytes_of<T>(form_.weights() * sums_step_);
     this->shared_bytes_ = x_bytes_ + dy_bytes_;
     if (keeps_sums()) {
-      this->shared_bytes_ += sums * static_cast<std::size_t>(inner_.group * outer_.group);
+      this->shared_bytes_ +=
+          bytes_of<std::byte>(checked_mul(static_cast<Index>(sums), inner_.group * outer_.group));
     } else {
       sums_bytes_ = sums;
     }

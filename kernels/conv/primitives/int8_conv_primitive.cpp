@@ -26,19 +26,6 @@ bool fits_depthwise_rows(const ConvShape& s) {
 
 bool has_strides(const ConvShape& s) { return volume(s.stride) != 1; }
 
-class Layout {
- public:
-  std::size_t add(std::int64_t bytes) {
-    const std::size_t at = bytes_;
-    bytes_ += align_up(static_cast<std::size_t>(bytes));
-    return at;
-  }
-  std::size_t bytes() const { return bytes_; }
-
- private:
-  std::size_t bytes_ = 0;
-};
-
 }  // namespace
 
 Int8ConvPrimitive::Int8ConvPrimitive(const Int8ConvDesc& desc, int threads,
@@ -101,27 +88,28 @@ void Int8ConvPrimitive::set_tiles(int threads) {
 
 void Int8ConvPrimitive::set_workspace(const Int8ConvDesc& desc, int threads) {
   const std::int64_t channels = shape_.out_channels;
-  Layout weights;
-  weights.add(channels * weights_row_);
-  weight_sums_at_ = weights.add(channels * 4);
+  Parts weights;
+  weights.add<std::byte>(channels * weights_row_);
+  weight_sums_at_ = weights.add<std::byte>(channels * 4);
   weights_bytes_ = weights.bytes();
-  Layout shared;
+  Parts shared;
   if (planes_ && !planes_->in_place()) {
-    shared.add(shape_.batch * shape_.in_channels * planes_->size());
+    shared.add<std::byte>(shape_.batch * shape_.in_channels * planes_->size());
   }
-  weights_at_ = shared.add(desc.prepared ? 0 : static_cast<std::int64_t>(weights_bytes_));
-  adds_at_ = shared.add(channels * 4);
-  scales_at_ = shared.add(channels * 4);
-  ones_at_ = shared.add(weights_row_);
+  weights_at_ =
+      shared.add<std::byte>(desc.prepared ? 0 : static_cast<std::int64_t>(weights_bytes_));
+  adds_at_ = shared.add<std::byte>(channels * 4);
+  scales_at_ = shared.add<std::byte>(channels * 4);
+  ones_at_ = shared.add<std::byte>(weights_row_);
   shared_bytes_ = shared.bytes();
-  Layout slot;
+  Parts slot;
   const bool product = way_ == Way::product;
-  slot.add(product ? 0 : depth_ * static_cast<std::int64_t>(sizeof(void*)));
-  packed_at_ = slot.add(product ? gemm_.packed_bytes(weights_row_, tile_) : 0);
-  columns_at_ = slot.add(product && !desc.symmetric ? tile_ * 4 : 0);
+  slot.add<std::byte>(product ? 0 : depth_ * static_cast<std::int64_t>(sizeof(void*)));
+  packed_at_ = slot.add<std::byte>(product ? gemm_.packed_bytes(weights_row_, tile_) : 0);
+  columns_at_ = slot.add<std::byte>(product && !desc.symmetric ? tile_ * 4 : 0);
   const bool stores = way_ == Way::depthwise_taps || !desc.symmetric || !quantizes_;
-  sums_at_ = slot.add(stores ? (product ? row_block : 1) * tile_ * 4 : 0);
-  bytes_at_ = slot.add(way_ == Way::depthwise_taps ? tile_ : 0);
+  sums_at_ = slot.add<std::byte>(stores ? (product ? row_block : 1) * tile_ * 4 : 0);
+  bytes_at_ = slot.add<std::byte>(way_ == Way::depthwise_taps ? tile_ : 0);
   slot_bytes_ = slot.bytes();
   slots_bytes_ = ScratchPool::bytes(slot_bytes_, threads);
 }

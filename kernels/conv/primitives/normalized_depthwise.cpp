@@ -34,7 +34,7 @@ class NormalizedDepthwise final : public Implementation<NormalizedConvArgs<T>> {
       images_ = std::clamp<Index>(block_bytes / (bytes * channels_), 1, s.batch);
     }
     z_bytes_ = bytes_of<T>(images_ * channels_ * in_);
-    row_bytes_ = align_up(static_cast<std::size_t>(channels_) * sizeof(NormRow<T>));
+    row_bytes_ = bytes_of<NormRow<T>>(channels_);
     slot_bytes_ = z_bytes_ + row_bytes_ + conv_->slot_bytes();
   }
 

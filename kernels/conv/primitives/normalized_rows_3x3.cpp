@@ -22,7 +22,7 @@ class Rows3x3 final : public Implementation<ConvGradsArgs<T>> {
   Rows3x3(const ConvGradsDesc& desc, const SimdTables& kernels)
       : desc_(desc), kernels_(&kernels), in_(volume(desc.shape.in)), out_(volume(desc.shape.out)) {
     const auto scratch_bytes = tables_of<T>(kernels).depthwise_norm->scratch_bytes;
-    slot_bytes_ = static_cast<std::size_t>(scratch_bytes(plane_of(desc.shape)));
+    slot_bytes_ = bytes_of<std::byte>(scratch_bytes(plane_of(desc.shape)));
   }
 
   std::size_t workspace() const override { return ScratchPool::bytes(slot_bytes_, desc_.threads); }
