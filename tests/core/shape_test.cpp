@@ -11,17 +11,17 @@ using namespace ondine;
 
 namespace {
 
-constexpr std::int64_t most = std::int64_t{1} << (sizeof(std::size_t) < 8 ? 31 : 56);
+constexpr std::int64_t most = sizeof(std::size_t) == 8 ? std::int64_t{1} << 56 : INT32_MAX;
 
 }  // namespace
 
-TEST_CASE("the size of a shape is the product of its dims up to 2^56, or 2^31 with 32 bits") {
+TEST_CASE("the size of a shape is the product of its dims up to 2^56, with 32 bits 2^31 - 1") {
   CHECK(Shape{}.size() == 1);
   CHECK(Shape{2, 3, 4}.size() == 24);
   CHECK(Shape{2, 3, 4}.size(1, 3) == 12);
   CHECK(Shape{2, 3, 4}.size(2, 2) == 1);
   CHECK(Shape{most}.size() == most);
-  CHECK(Shape{most / 8, 8}.size() == most);
+  CHECK(Shape{most / 8, 8}.size() == most / 8 * 8);
   for (const Shape& shape : {Shape{most, 2}, Shape{most + 1}, Shape{INT64_MAX}, Shape{3, most / 2},
                              Shape{INT64_MAX, INT64_MAX, INT64_MAX}}) {
     try {
