@@ -1,8 +1,14 @@
 #include "core/parallel.h"
 
 #include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <exception>
+#include <mutex>
 #include <system_error>
+#include <thread>
 #include <utility>
+#include <vector>
 
 #include "core/message.h"
 #include "core/stop.h"
@@ -34,32 +40,72 @@ struct Job {
   void (*call)(void*, std::int64_t, std::int64_t);
   const Stop* stop;
 
-  static void run(void* job, std::int64_t first, std::int64_t last) {
-    const Job& self = *static_cast<const Job*>(job);
-    const ActingFor caller(self.stop);
+  void run(std::int64_t first, std::int64_t last) const {
+    const ActingFor caller(stop);
     check_stop();
-    self.call(self.body, first, last);
+    call(body, first, last);
   }
 };
 
 }  // namespace
 
-ThreadPool::ThreadPool(int threads) {
+// The threads of pools but for the callers.
+class ThreadPool::Workers {
+ public:
+  ~Workers();
+
+  // Those that a pool has: in WebAssembly all pools the same.
+  static std::shared_ptr<Workers> for_a_pool();
+
+  // There are at least `threads` then, with the caller. Throws Error(limit).
+  void grow(int threads);
+
+  // Whether nothing else ran: `job` did for all chunks, on at most `threads` threads.
+  bool run(std::int64_t n, std::int64_t grain, const Job& job, int threads);
+
+ private:
+  void work();
+  void drain();
+
+  std::vector<std::thread> workers_;
+  std::atomic_flag busy_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::condition_variable done_;
+  // The current job; written under mutex_ while no worker is active.
+  const Job* job_ = nullptr;
+  std::int64_t n_ = 0;
+  std::int64_t grain_ = 1;
+  int most_ = 0;  // that may be active
+  std::atomic<std::int64_t> next_{0};
+  std::uint64_t generation_ = 0;
+  int active_ = 0;
+  bool stop_ = false;
+  std::exception_ptr error_;
+};
+
+std::shared_ptr<ThreadPool::Workers> ThreadPool::Workers::for_a_pool() {
+#ifdef __EMSCRIPTEN__
+  static const auto shared = std::make_shared<Workers>();
+  return shared;
+#else
+  return std::make_shared<Workers>();
+#endif
+}
+
+void ThreadPool::Workers::grow(int threads) {
+  const std::lock_guard lock(mutex_);
+  const auto wanted = static_cast<std::size_t>(threads) - 1;
+  workers_.reserve(wanted);
   try {
-    for (int i = 1; i < threads; ++i) workers_.emplace_back([this] { work(); });
+    while (workers_.size() < wanted) workers_.emplace_back([this] { work(); });
   } catch (const std::system_error& error) {
-    end();
     fail(ErrorCode::limit, "cannot start thread ", workers_.size() + 2, " of ", threads, ": ",
          error.code().message());
-  } catch (...) {
-    end();
-    throw;
   }
 }
 
-ThreadPool::~ThreadPool() { end(); }
-
-void ThreadPool::end() noexcept {
+ThreadPool::Workers::~Workers() {
   {
     const std::lock_guard lock(mutex_);
     stop_ = true;
@@ -68,23 +114,14 @@ void ThreadPool::end() noexcept {
   for (auto& worker : workers_) worker.join();
 }
 
-void ThreadPool::run(std::int64_t n, std::int64_t grain, const void* body, Call call) {
-  if (n <= 0) return;
-  void* const function = const_cast<void*>(body);
-  if (workers_.empty() || n <= grain || busy_.test_and_set(std::memory_order_acquire)) {
-    for (std::int64_t first = 0; first < n; first += grain) {
-      if (first > 0) check_stop();
-      call(function, first, std::min(n, first + grain));
-    }
-    return;
-  }
-  Job job{function, call, current_stop()};
+bool ThreadPool::Workers::run(std::int64_t n, std::int64_t grain, const Job& job, int threads) {
+  if (busy_.test_and_set(std::memory_order_acquire)) return false;
   {
     const std::lock_guard lock(mutex_);
-    body_ = &job;
-    call_ = Job::run;
+    job_ = &job;
     n_ = n;
     grain_ = grain;
+    most_ = threads - 1;
     next_.store(0, std::memory_order_relaxed);
     error_ = nullptr;
     std::atomic_ref(generation_).store(generation_ + 1, std::memory_order_relaxed);
@@ -95,16 +132,18 @@ void ThreadPool::run(std::int64_t n, std::int64_t grain, const void* body, Call 
   spin(active_, [](int active) { return active == 0; });
   std::unique_lock lock(mutex_);
   done_.wait(lock, [this] { return active_ == 0; });
+  const std::exception_ptr error = std::exchange(error_, nullptr);
   busy_.clear(std::memory_order_release);
-  if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
+  if (error) std::rethrow_exception(error);
+  return true;
 }
 
-void ThreadPool::drain() {
+void ThreadPool::Workers::drain() {
   for (;;) {
     const auto first = next_.fetch_add(grain_, std::memory_order_relaxed);
     if (first >= n_) return;
     try {
-      call_(body_, first, std::min(n_, first + grain_));
+      job_->run(first, std::min(n_, first + grain_));
     } catch (...) {
       const std::lock_guard lock(mutex_);
       if (!error_) error_ = std::current_exception();
@@ -113,7 +152,7 @@ void ThreadPool::drain() {
   }
 }
 
-void ThreadPool::work() {
+void ThreadPool::Workers::work() {
   std::uint64_t seen = 0;
   for (;;) {
     spin(generation_, [&](std::uint64_t generation) { return generation != seen; });
@@ -122,13 +161,34 @@ void ThreadPool::work() {
       wake_.wait(lock, [&] { return stop_ || generation_ != seen; });
       if (stop_) return;
       seen = generation_;
-      if (next_.load(std::memory_order_relaxed) >= n_) continue;
+      if (active_ >= most_ || next_.load(std::memory_order_relaxed) >= n_) continue;
       std::atomic_ref(active_).store(active_ + 1, std::memory_order_relaxed);
     }
     drain();
     const std::lock_guard lock(mutex_);
     std::atomic_ref(active_).store(active_ - 1, std::memory_order_relaxed);
     if (active_ == 0) done_.notify_one();
+  }
+}
+
+ThreadPool::ThreadPool(int threads) : threads_(std::max(1, threads)) {
+  if (threads_ == 1) return;
+  workers_ = Workers::for_a_pool();
+  workers_->grow(threads_);
+}
+
+ThreadPool::~ThreadPool() = default;
+
+void ThreadPool::run(std::int64_t n, std::int64_t grain, const void* body, Call call) {
+  if (n <= 0) return;
+  void* const function = const_cast<void*>(body);
+  if (workers_ && n > grain) {
+    const Job job{function, call, current_stop()};
+    if (workers_->run(n, grain, job, threads_)) return;
+  }
+  for (std::int64_t first = 0; first < n; first += grain) {
+    if (first > 0) check_stop();
+    call(function, first, std::min(n, first + grain));
   }
 }
 
