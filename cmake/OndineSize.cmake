@@ -2,7 +2,11 @@
 option(ONDINE_STATIC "Link archives instead of shared libraries, except for the C library" OFF)
 
 # What is used once per model, or by the command line alone, compiles for size.
-set(ONDINE_COLD_OPTIONS $<$<CONFIG:Release>:-Os>)
+set(_size -Os)
+if(EMSCRIPTEN)
+  set(_size -Oz) # what -Os leaves unrolled and inlined there
+endif()
+set(ONDINE_COLD_OPTIONS $<$<CONFIG:Release>:${_size}>)
 
 # Reduced builds compile everything that is not speed-critical for size.
 set(ONDINE_SMALL_OPTIONS)

@@ -18,7 +18,8 @@ mkdir -p "$WORK"
 WORK=$(cd "$WORK" && pwd)
 
 export EMCC_CORES="$JOBS"
-flags="-fwasm-exceptions -msimd128"
+# Objects of both modules: threads are a matter of the link.
+flags="-fwasm-exceptions -msimd128 -pthread"
 CC=$tools/emcc CXX=$tools/em++ AR=$tools/emar RANLIB=$tools/emranlib CFLAGS=$flags CXXFLAGS=$flags \
   TOOLCHAIN=$tools/cmake/Modules/Platform/Emscripten.cmake JOBS=$JOBS \
   LIBRARIES="protobuf boost1.74 zlib" scripts/dependencies_from_source.sh "$WORK/prefix"
@@ -36,7 +37,7 @@ cmake -S . -B "$build" -G Ninja --toolchain "$WORK/prefix/toolchain.cmake" \
   -DCMAKE_BUILD_TYPE=Release -DONDINE_STATIC=ON -DONDINE_TESTS=OFF -DONDINE_TOOLS=OFF \
   -DONDINE_EXAMPLES=OFF -DCMAKE_TRY_COMPILE_TARGET_TYPE=STATIC_LIBRARY \
   ${OPERATORS:+"-DONDINE_OPERATORS=$(realpath "$OPERATORS")"}
-cmake --build "$build" -j "$JOBS" --target ondine_wasm
+cmake --build "$build" -j "$JOBS" --target ondine_wasm ondine_wasm_threads
 
 # Terms of what the module holds.
 rm -rf "$build/licenses" "$out"/ondine-*.tgz

@@ -117,11 +117,16 @@ export interface StepOptions {
   fetches?: readonly string[];
 }
 
-/** Loads the module, once for all. Without a call it is loaded from beside the package's file. */
+/**
+ * Loads the module, once for all, and says how many threads models may have. Without a call it is
+ * loaded from beside the package's file, for one.
+ */
 export function ready(options?: {
+  /** "auto": one for each processor, or one where the page may not share memory. Default: 1. */
+  threads?: number | "auto";
   wasmUrl?: string | URL;
   wasmBinary?: ArrayBuffer | Uint8Array;
-}): Promise<void>;
+}): Promise<{ threads: number }>;
 /** "MAJOR.MINOR.PATCH", once the module is loaded. */
 export function version(): string;
 /** Objects that were made and not freed. */

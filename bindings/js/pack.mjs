@@ -86,8 +86,10 @@ writeFileSync(
   `${head}"use strict";\n${body}\n` +
     `${names.map((name) => `exports.${name} = indexPart.${name};\n`).join("")}`,
 );
-for (const file of ["ondine-wasm.mjs", "ondine-wasm.wasm"])
-  copyFileSync(join(module, file), join(out, file));
+for (const name of ["ondine-wasm", "ondine-wasm-threads"]) {
+  for (const file of [`${name}.mjs`, `${name}.wasm`])
+    copyFileSync(join(module, file), join(out, file));
+}
 copyFileSync(join(here, "README.md"), join(out, "README.md"));
 for (const file of ["LICENSE", "NOTICE"]) copyFileSync(join(source, file), join(out, file));
 cpSync(licenses, join(out, "licenses"), { recursive: true });

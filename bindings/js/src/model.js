@@ -3,7 +3,7 @@ import { refuse } from "./errors.js";
 import { stored, temporary } from "./files.js";
 import { Owned } from "./handles.js";
 import { divide, toPairs } from "./options.js";
-import { call, invoke, json, read, ready, scoped, text, u64 } from "./runtime.js";
+import { call, invoke, json, loadedThreads, read, ready, scoped, text, u64 } from "./runtime.js";
 import { bytesOf } from "./tensor.js";
 import { fromValue, made, takeValues, withValues } from "./values.js";
 
@@ -13,6 +13,12 @@ function algorithmOf(given) {
   const algorithm = given.algorithm ?? 0;
   if (Number.isInteger(algorithm) && algorithm >= 0) return algorithm;
   throw refuse("mismatch", `algorithm ${algorithm} is no number of a training algorithm`);
+}
+
+/** Options of loading: all threads where none are named, as results do not depend on them. */
+function loading(pairs) {
+  if (loadedThreads() === 1 || pairs.some(([name]) => name === "threads")) return pairs;
+  return [...pairs, ["threads", String(loadedThreads())]];
 }
 
 function numberOf(value, what) {
@@ -45,7 +51,7 @@ export class Model extends Owned {
             source.byteLength,
             0,
             0,
-            scope.options(toPairs(options)),
+            scope.options(loading(toPairs(options))),
           ),
         ),
     );
@@ -273,7 +279,7 @@ export async function prepare(source, options = {}) {
   const [prepareBy, loadBy] = divide(options, "prepare", "load");
   return scoped((scope) => {
     const out = scope.out();
-    const rest = [scope.options(prepareBy), scope.options(loadBy), out, out + 4];
+    const rest = [scope.options(prepareBy), scope.options(loading(loadBy)), out, out + 4];
     if (source instanceof Model) {
       call("ondine_prepare_model", source.handle, ...rest);
     } else {

@@ -6,33 +6,85 @@ let starting = null;
 let broken = null;
 let pending = null; // what a callback threw, with the call that it ends
 
-async function start(options) {
-  // The name is a literal, so that bundlers find the file.
-  const factory = (await import("./ondine-wasm.mjs")).default;
-  const settings = {};
+let loaded = 1;
+
+const MOST_THREADS = 1024;
+
+async function processors() {
+  if (globalThis.navigator?.hardwareConcurrency !== undefined)
+    return navigator.hardwareConcurrency;
+  return (await import("node:os")).availableParallelism();
+}
+
+/** How many threads to load for what ready() was given. */
+async function threadsFor(wanted) {
+  const possible =
+    typeof SharedArrayBuffer !== "undefined" && globalThis.crossOriginIsolated !== false;
+  if (wanted === "auto") return possible ? Math.min(await processors(), MOST_THREADS) : 1;
+  if (!Number.isInteger(wanted) || wanted < 1 || wanted > MOST_THREADS) {
+    throw refuse(
+      "mismatch",
+      `threads is "auto" or an integer from 1 to ${MOST_THREADS}, not ${String(wanted)}`,
+    );
+  }
+  if (wanted > 1 && !possible) {
+    throw refuse(
+      "limit",
+      `${wanted} threads need shared memory, which this page has not: serve it with the headers ` +
+        "Cross-Origin-Opener-Policy: same-origin and Cross-Origin-Embedder-Policy: require-corp, " +
+        'or give threads: "auto"',
+    );
+  }
+  return wanted;
+}
+
+async function start(options, threads) {
+  // The names are literals, so that bundlers find the files.
+  const { default: factory } =
+    threads === 1 ? await import("./ondine-wasm.mjs") : await import("./ondine-wasm-threads.mjs");
+  const settings = { threads };
   if (options.wasmBinary !== undefined) {
     settings.wasmBinary = options.wasmBinary;
     // Otherwise the place of a file that is not read is computed, which a blob has not.
     settings.locateFile = (name) => name;
   }
   if (options.wasmUrl !== undefined) settings.locateFile = () => String(options.wasmUrl);
-  module = await factory(settings);
-  module.FS.mkdir("/ondine");
+  const made = await factory(settings);
+  made.FS.mkdir("/ondine");
+  // A worker that is made later begins when its maker returns, which waits for it.
+  if (threads > 1) made.PThread.getNewWorker = () => made.PThread.unusedWorkers.pop();
+  module = made;
+  loaded = threads;
+}
+
+async function load(options) {
+  const threads = await threadsFor(options.threads ?? 1);
+  try {
+    await start(options, threads);
+  } catch (error) {
+    throw refuse("io", `cannot load the module of WebAssembly: ${error.message}`, error);
+  }
+  return { threads };
 }
 
 /** Loads the module, once for all; what loads or makes objects waits for it anyway. */
 export function ready(options = {}) {
   if (starting === null) {
-    starting = start(options).catch((error) => {
+    starting = load(options).catch((error) => {
       starting = null;
-      throw refuse("io", `cannot load ondine-wasm.wasm: ${error.message}`, error);
+      throw error;
     });
-  } else if (options.wasmBinary !== undefined || options.wasmUrl !== undefined) {
+  } else if (["wasmBinary", "wasmUrl", "threads"].some((one) => options[one] !== undefined)) {
     return Promise.reject(
-      refuse("mismatch", "the module was loaded already; give its place before"),
+      refuse("mismatch", "the module was loaded already; give its place and threads before"),
     );
   }
   return starting;
+}
+
+/** Threads that models may have. */
+export function loadedThreads() {
+  return loaded;
 }
 
 function live() {
@@ -91,9 +143,20 @@ function taken(error) {
 const decoder = new TextDecoder();
 const encoder = new TextEncoder();
 
-// Views of the memory are made anew each time: it moves when it grows.
+// Views are made anew when the memory has grown, which any thread lets it do.
+let bytes = new Uint8Array(0);
+let numbers = new DataView(bytes.buffer);
+function heap() {
+  const { buffer } = live().wasmMemory;
+  if (bytes.buffer !== buffer) {
+    bytes = new Uint8Array(buffer);
+    numbers = new DataView(buffer);
+  }
+  return bytes;
+}
 function view() {
-  return new DataView(live().HEAPU8.buffer);
+  heap();
+  return numbers;
 }
 
 export const read = {
@@ -103,10 +166,10 @@ export const read = {
   f32: (at) => view().getFloat32(at, true),
   f64: (at) => view().getFloat64(at, true),
   /** A copy. */
-  bytes: (at, size) => live().HEAPU8.slice(at, at + size),
+  bytes: (at, size) => heap().slice(at, at + size),
   text(at, length) {
-    const heap = live().HEAPU8;
-    return decoder.decode(heap.slice(at, length === undefined ? heap.indexOf(0, at) : at + length));
+    const from = heap();
+    return decoder.decode(from.slice(at, length === undefined ? from.indexOf(0, at) : at + length));
   },
   /** List of int64. */
   dims(at, rank) {
@@ -135,13 +198,13 @@ class Scope {
   /** Zeros, where a call writes a result. */
   out(size = 8) {
     const at = this.memory(size);
-    live().HEAPU8.fill(0, at, at + size);
+    heap().fill(0, at, at + size);
     return at;
   }
 
   bytes(bytes) {
     const at = this.memory(bytes.byteLength);
-    live().HEAPU8.set(bytes, at);
+    heap().set(bytes, at);
     return at;
   }
 
@@ -241,7 +304,7 @@ export function reportCallback() {
 }
 
 export function heapBytes() {
-  return live().HEAPU8.length;
+  return heap().length;
 }
 
 /** Files in the memory of the module. */
