@@ -86,6 +86,11 @@ ondine_family(recurrent KNOWS quantize elementwise)
 # com.microsoft, composed of the operators above (contrib.h).
 ondine_family(contrib KNOWS attention conv pool recurrent)
 
+# Their time is in other families or in moving elements one by one.
+foreach(_family contrib control indexing ml sequence signal text)
+  target_compile_options(ondine_kernels_${_family} PRIVATE ${ONDINE_SMALL_OPTIONS})
+endforeach()
+
 # What knows all of them: the list of operators.
 set(_all core graph kernels/operators.h kernels/operators.inc kernels/catalogue.h)
 ondine_module(kernels SOURCES ${PROJECT_SOURCE_DIR}/kernels/catalogue.cpp KNOWS ${_all})
