@@ -47,9 +47,8 @@ std::int64_t Shape::size() const { return size(0, rank_); }
 // The nonzero dims are bounded in empty tensors too, so that what is computed from them, such as
 // strides in bytes, fits 64 bits, and what is cast to the type of addresses fits it.
 std::int64_t Shape::size(std::size_t first, std::size_t last) const {
-  constexpr bool wide = sizeof(std::size_t) == 8;
-  constexpr std::int64_t largest =
-      wide ? std::int64_t{1} << 56 : std::numeric_limits<std::int32_t>::max();
+  constexpr std::int64_t largest = std::int64_t{1} << 56;
+  constexpr std::int64_t reached = std::numeric_limits<std::ptrdiff_t>::max();
   std::int64_t product = 1;
   bool empty = false;
   for (std::size_t i = first; i < last; ++i) {
@@ -57,9 +56,13 @@ std::int64_t Shape::size(std::size_t first, std::size_t last) const {
     if (dim == 0) {
       empty = true;
     } else if (__builtin_mul_overflow(product, dim, &product) || product > largest) {
-      fail(ErrorCode::limit, "shape ", *this, " has more than ", wide ? "2^56" : "2^31 - 1",
-           " elements, not counting dims of 0");
+      fail(ErrorCode::limit, "shape ", *this,
+           " has more than 2^56 elements, not counting dims of 0");
     }
+  }
+  if (empty && product > reached) {
+    fail(ErrorCode::limit, "shape ", *this, " has more than ", reached,
+         " elements, not counting dims of 0");
   }
   return empty ? 0 : product;
 }

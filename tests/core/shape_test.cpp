@@ -9,19 +9,14 @@
 
 using namespace ondine;
 
-namespace {
-
-constexpr std::int64_t most = sizeof(std::size_t) == 8 ? std::int64_t{1} << 56 : INT32_MAX;
-
-}  // namespace
-
-TEST_CASE("the size of a shape is the product of its dims up to 2^56, with 32 bits 2^31 - 1") {
+TEST_CASE("the size of a shape is the product of its dims up to 2^56") {
   CHECK(Shape{}.size() == 1);
   CHECK(Shape{2, 3, 4}.size() == 24);
   CHECK(Shape{2, 3, 4}.size(1, 3) == 12);
   CHECK(Shape{2, 3, 4}.size(2, 2) == 1);
+  const std::int64_t most = std::int64_t{1} << 56;
   CHECK(Shape{most}.size() == most);
-  CHECK(Shape{most / 8, 8}.size() == most / 8 * 8);
+  CHECK(Shape{most / 8, 8}.size() == most);
   for (const Shape& shape : {Shape{most, 2}, Shape{most + 1}, Shape{INT64_MAX}, Shape{3, most / 2},
                              Shape{INT64_MAX, INT64_MAX, INT64_MAX}}) {
     try {
@@ -36,6 +31,7 @@ TEST_CASE("the size of a shape is the product of its dims up to 2^56, with 32 bi
 
 TEST_CASE("a shape with a dim of 0 has no elements, but its other dims are bounded") {
   CHECK(Shape{5, 0, 7}.size() == 0);
+  const std::int64_t most = sizeof(std::size_t) == 8 ? std::int64_t{1} << 56 : INT32_MAX;
   CHECK(Shape{0, most}.size() == 0);
   CHECK_THROWS_AS(Shape({0, most + 1}).size(), Error);
   CHECK_THROWS_AS(Shape({std::int64_t{1} << 40, 0, std::int64_t{1} << 17}).size(), Error);
