@@ -1,6 +1,8 @@
 # The families of kernels, bottom to top, and the families that each may include (and, through their
 # headers, what those may). All of them know core/ and graph/ but simd/, which knows core/ alone.
 set(ONDINE_FAMILIES)
+# Their time is in other families, or in moving elements one by one.
+set(ONDINE_SMALL_FAMILIES contrib control indexing ml sequence signal text)
 
 # ondine_family(name KNOWS family...)
 function(ondine_family name)
@@ -16,19 +18,28 @@ function(ondine_family name)
   ondine_system_sources(_sources)
   ondine_module(kernels_${name} SOURCES ${_sources} KNOWS core graph ${_known})
   target_compile_options(ondine_kernels_${name} PRIVATE -ftree-vectorize)
+  if(name IN_LIST ONDINE_SMALL_FAMILIES)
+    target_compile_options(ondine_kernels_${name} PRIVATE ${ONDINE_SMALL_OPTIONS})
+  endif()
   ondine_kernel_headers(${name})
   set(ONDINE_OBJECTS ${ONDINE_OBJECTS} PARENT_SCOPE)
   set(ONDINE_FAMILIES ${ONDINE_FAMILIES} ${name} PARENT_SCOPE)
 endfunction()
 
-# All families share one precompiled header.
+# Families that compile with the same options share a precompiled header: that of the first.
 function(ondine_kernel_headers name)
-  if(name STREQUAL common)
-    ondine_precompile(ondine_kernels_common "\"kernels/common/op.h\""
-      "\"kernels/common/infer_checks.h\"")
-  else()
-    target_precompile_headers(ondine_kernels_${name} REUSE_FROM ondine_kernels_common)
+  set(_options usual)
+  if(ONDINE_SMALL_OPTIONS AND name IN_LIST ONDINE_SMALL_FAMILIES)
+    set(_options small)
+  endif()
+  get_property(_first GLOBAL PROPERTY ONDINE_FIRST_FAMILY_${_options})
+  if(_first)
+    target_precompile_headers(ondine_kernels_${name} REUSE_FROM ondine_kernels_${_first})
     ondine_precompiled_warnings(ondine_kernels_${name})
+  else()
+    set_property(GLOBAL PROPERTY ONDINE_FIRST_FAMILY_${_options} ${name})
+    ondine_precompile(ondine_kernels_${name} "\"kernels/common/op.h\""
+      "\"kernels/common/infer_checks.h\"")
   endif()
 endfunction()
 
@@ -85,11 +96,6 @@ ondine_family(attention KNOWS matmul reduce)
 ondine_family(recurrent KNOWS quantize elementwise)
 # com.microsoft, composed of the operators above (contrib.h).
 ondine_family(contrib KNOWS attention conv pool recurrent)
-
-# Their time is in other families or in moving elements one by one.
-foreach(_family contrib control indexing ml sequence signal text)
-  target_compile_options(ondine_kernels_${_family} PRIVATE ${ONDINE_SMALL_OPTIONS})
-endforeach()
 
 # What knows all of them: the list of operators.
 set(_all core graph kernels/operators.h kernels/operators.inc kernels/catalogue.h)

@@ -261,6 +261,8 @@ export class Model extends Owned {
   setDeadline(seconds) {
     const milliseconds =
       seconds === null ? -1 : Math.max(0, Math.round(numberOf(seconds, "a deadline") * 1000));
+    if (!Number.isSafeInteger(milliseconds))
+      throw refuse("mismatch", `a deadline is a number of seconds or null, not ${seconds}`);
     call("ondine_model_set_deadline", this.handle, BigInt(milliseconds));
   }
 }

@@ -25,7 +25,7 @@ function train(model, dims) {
   return last;
 }
 
-const settings = { loss: "softmax-cross-entropy", ...JSON.parse(options) };
+const settings = { loss: "softmax-cross-entropy", init: "keep", ...JSON.parse(options) };
 const perceptron = await prepare(net(), { optimizer: "adam", ...settings });
 train(perceptron, [4096, 4]);
 
