@@ -20,20 +20,21 @@ Tensor filled(const Shape& shape, Draw&& draw) {
                                           port.type + "; they are made for numbers and booleans");
 }
 
-// Rows of ones that end in zeros, at least one 1 in each.
-class PaddedRows {
+// Bits of which the first of each row, and one of any two neighbors in it, is 1.
+class MaskBits {
  public:
-  explicit PaddedRows(std::int64_t width) : width_(static_cast<std::uint64_t>(width)) {}
+  explicit MaskBits(std::int64_t width) : width_(width) {}
 
   std::uint64_t next(std::mt19937_64& random) {
-    if (at_ % width_ == 0) ones_ = 1 + random() % width_;
-    return at_++ % width_ < ones_ ? 1 : 0;
+    const bool first = at_++ % width_ == 0;
+    last_ = first || last_ == 0 ? 1 : random() >> 63;
+    return last_;
   }
 
  private:
-  std::uint64_t width_;
-  std::uint64_t at_ = 0;
-  std::uint64_t ones_ = 0;
+  std::int64_t width_;
+  std::int64_t at_ = 0;
+  std::uint64_t last_ = 0;
 };
 
 bool is_mask(const PortInfo& port) {
@@ -43,9 +44,9 @@ bool is_mask(const PortInfo& port) {
 Tensor draw_tensor(const PortInfo& port, const Shape& shape, std::mt19937_64& random) {
   const auto real = [&] { return static_cast<double>(random() >> 11) * 0x1p-52 - 1; };
   const auto bit = [&] { return random() >> 63; };
-  PaddedRows rows(shape.rank() == 0 ? 1 : shape[shape.rank() - 1]);
+  MaskBits mask_bits(shape.empty() ? 1 : shape.back());
   const bool mask = is_mask(port);
-  const auto integer = [&] { return mask ? rows.next(random) : bit(); };
+  const auto integer = [&] { return mask ? mask_bits.next(random) : bit(); };
   switch (port.dtype) {
     case DType::float32:
       return filled<float>(shape, real);
