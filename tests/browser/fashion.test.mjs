@@ -65,7 +65,7 @@ async function nativeLosses() {
   writeFileSync("fashion.onnx", bytes);
   const child = spawn(
     ONDINE_REFERENCE,
-    ["fashion.onnx", "/dev/stdin", String(BATCH), "1", "28", "28"],
+    ["fashion.onnx", "-", String(BATCH), "1", "28", "28"],
     { env: { ...process.env, ONDINE_ISA: "baseline" }, stdio: ["pipe", "pipe", "inherit"] },
   );
   let text = "";

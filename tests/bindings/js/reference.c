@@ -1,9 +1,10 @@
 /* reference MODEL DATA BATCH [DIM...]: trains a model by <ondine/c.h> of this machine and prints
    the loss of every step, for tests of other builds. DATA: for each step BATCH labels as int64,
-   then BATCH images of dims DIM as float32. */
+   then BATCH images of dims DIM as float32; - for standard input. */
 #include <ondine/c.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define MOST_DIMS 4
 
@@ -33,8 +34,10 @@ int main(int count, char** arguments) {
   size_t rank = 0, row = 1;
   ondine_model* model = NULL;
   ondine_error* error = NULL;
-  FILE* data = count > 3 ? fopen(arguments[2], "rb") : NULL;
-  if (data == NULL || count - 3 > MOST_DIMS) return 2;
+  FILE* data = NULL;
+  if (count < 4 || count - 3 > MOST_DIMS) return 2;
+  data = strcmp(arguments[2], "-") == 0 ? stdin : fopen(arguments[2], "rb");
+  if (data == NULL) return 2;
   for (int i = 3; i < count; ++i) dims[rank++] = strtol(arguments[i], NULL, 10);
   for (size_t i = 1; i < rank; ++i) row *= (size_t)dims[i];
   const size_t batch = (size_t)dims[0];
