@@ -13,7 +13,7 @@
 namespace ondine {
 
 // Three quarters of the memory that the machine or, if that is less, the control group of the
-// process has; 32 GiB where neither is known. Read once.
+// process has, or that addresses reach; 32 GiB where neither is known. Read once.
 ONDINE_API std::uint64_t default_arena_bytes() noexcept;
 
 struct Limits {

@@ -47,7 +47,7 @@ class ONDINE_API Shape {
   const std::int64_t* end() const noexcept { return data() + rank_; }
 
   // Product of the dims; 1 for rank 0. Throws Error(limit) when the nonzero ones exceed 2^56,
-  // or 2^31 where addresses have 32 bits.
+  // or, beside a dim of 0, what addresses reach.
   std::int64_t size() const;
   // Product of the dims first <= axis < last, same errors.
   std::int64_t size(std::size_t first, std::size_t last) const;
