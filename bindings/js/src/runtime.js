@@ -30,9 +30,9 @@ async function threadsFor(wanted) {
   if (wanted > 1 && !possible) {
     throw refuse(
       "limit",
-      `${wanted} threads need shared memory, which this page has not: serve it with the headers ` +
-        "Cross-Origin-Opener-Policy: same-origin and Cross-Origin-Embedder-Policy: require-corp, " +
-        'or give threads: "auto"',
+      `${wanted} threads need shared memory, which this page does not have: serve it with the ` +
+        "headers Cross-Origin-Opener-Policy: same-origin and " +
+        'Cross-Origin-Embedder-Policy: require-corp, or give threads: "auto"',
     );
   }
   return wanted;

@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t least_numbered = 10;
 // The part of a column's deviation that float32 may round by without a note.
 constexpr double most_rounding = 1e-3;
-// Integers that doubles do not hold apart.
+// Between these, doubles do not hold all integers apart.
 constexpr double exact_doubles = 9007199254740992.0;
 constexpr double largest_integer = 18446744073709551616.0;
 
@@ -86,10 +86,9 @@ std::string doubt_about_order(std::span<const NumberColumn> columns) {
 std::string doubt_about_rounding(std::span<const NumberColumn> columns) {
   const std::vector<std::string> names = names_of(columns, loses_differences);
   if (names.empty()) return {};
-  return cat(
-      columns_text(names), names.size() == 1 ? " has" : " have",
-      " numbers whose differences float32 rounds away in part; --standardize subtracts the mean of "
-      "a feature before");
+  return cat(columns_text(names), names.size() == 1 ? " has" : " have",
+             " numbers whose differences float32 rounds away in part; --standardize subtracts a "
+             "feature's mean first, in double precision");
 }
 
 std::string doubt_about(const std::string& column, std::span<const std::string> values) {
