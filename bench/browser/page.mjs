@@ -27,7 +27,7 @@ async function ondine(name) {
   });
   return {
     turn: async () => {},
-    step: ({ image, label }) => model.trainStep({ image, label }).loss,
+    step: ({ image, label }) => model.trainStep({ image, label }, { fetches: ["loss"] }).loss,
     end: () => model.free(),
   };
 }

@@ -193,6 +193,10 @@ ondine_error* ondine_model_train_step(ondine_model* model, const ondine_values* 
                                       ondine_values** results) {
   return guard([&] {
     const auto object = get(model);
+    if (results == nullptr) {
+      object->changeable().train_step_into(get(feeds)->copy(), algorithm, {});
+      return;
+    }
     NewValues made;
     made.set(object->changeable().train_step(get(feeds)->copy(), algorithm, names_in(fetches)));
     made.give(results);

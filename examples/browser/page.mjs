@@ -123,7 +123,7 @@ function step() {
     copyMoved(one.pixels, image, row * PIXELS);
     label[row] = BigInt(one.label);
   }
-  losses.push(model.trainStep({ image, label }).loss);
+  losses.push(model.trainStep({ image, label }, { fetches: ["loss"] }).loss);
 }
 
 /** Whether a lesson has nothing left to teach: more steps would only make it sure of too much. */

@@ -167,6 +167,9 @@ class Model:
     ) -> dict[str, Any]:
         """One training step: what the algorithm returns (loss, accuracy, ...), or `fetches`.
 
+        An algorithm returns next values of state variables too, copies as large as the state;
+        `fetches=["loss"]` saves them.
+
         Arrays are read where they lie. What would have to be copied (other element types, other
         orders, lists) is a TypeError or ValueError unless `copy` allows it.
         """
