@@ -23,7 +23,17 @@ struct Place {
   bool of_inputs = false;
   std::string bias = {};
 };
-using Places = std::map<std::size_t, Place>;
+struct Places {
+  std::map<std::size_t, Place> of_nodes;
+  std::vector<std::string> shared = {};  // weights of layers that can have none
+};
+
+std::string left_out(const std::vector<std::string>& shared) {
+  if (shared.empty()) return {};
+  return cat("; none beside ", shared.size(), shared.size() == 1 ? " matrix" : " matrices",
+             " that several nodes read (", quoted(shared[0]), shared.size() == 1 ? "" : ", ...",
+             "), which an adapter beside one node would change for all");
+}
 
 Places low_rank_places(const GraphDef& graph, const LayerFinder& finder, const Lora& lora) {
   Places places;
@@ -31,13 +41,15 @@ Places low_rank_places(const GraphDef& graph, const LayerFinder& finder, const L
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
     std::optional<AdapterLayer> layer = finder.find(graph.nodes[i]);
     if (!layer || !targets.choose(*layer, graph.nodes[i], finder, true)) continue;
-    places.emplace(i, Place{std::move(*layer)});
+    places.of_nodes.emplace(i, Place{std::move(*layer)});
   }
   targets.require_all_matched(graph, finder);
-  if (places.empty()) {
+  places.shared = targets.shared();
+  if (places.of_nodes.empty()) {
     fail(ErrorCode::mismatch,
-         "the model has no linear layer for adapters: no MatMul or Gemm of a constant matrix; name "
-         "layers by targets (--lora-targets), also convolutions and embeddings");
+         "the model has no linear layer for adapters: no MatMul or Gemm of a constant matrix",
+         left_out(places.shared),
+         "; name layers by targets (--lora-targets), also convolutions and embeddings");
   }
   return places;
 }
@@ -63,11 +75,12 @@ Places factor_places(const GraphDef& graph, const LayerFinder& finder, const Ia3
     if (!layer || layer->form == LayerForm::embedding) continue;
     const bool of_outputs = outputs.choose(*layer, node, finder, false);
     if (inputs.choose(*layer, node, finder, false)) {
-      places.emplace(i, Place{std::move(*layer), true});
+      places.of_nodes.emplace(i, Place{std::move(*layer), true});
     } else if (of_outputs) {
       const auto added = layer->bias.empty() ? finder.added_bias(node, *layer) : std::nullopt;
       std::string bias = bias_of(finder, *layer, added ? added->name : layer->bias);
-      places.emplace(added ? added->node : i, Place{std::move(*layer), false, std::move(bias)});
+      places.of_nodes.emplace(added ? added->node : i,
+                              Place{std::move(*layer), false, std::move(bias)});
     }
   }
   outputs.require_all_matched(graph, finder);
@@ -87,12 +100,14 @@ Adapters record_of(const PrepareOptions& options) {
   return record;
 }
 
-std::string note_of(const PrepareOptions& options, std::size_t count) {
+std::string note_of(const PrepareOptions& options, const Places& places) {
+  const std::size_t count = places.of_nodes.size();
   if (options.ia3) return cat("factors (IA3) of ", count, " layers");
   std::string of_kind = cat("adapters of rank ", options.lora->rank);
   if (options.lora->dora) of_kind += ", with lengths of their own (DoRA),";
   if (options.lora->init == LoraInit::pissa) of_kind += ", from singular values (PiSSA),";
-  return cat(of_kind, " beside ", count, " layers");
+  return cat(of_kind, " beside ", count, count == 1 ? " layer" : " layers",
+             left_out(places.shared));
 }
 
 void attach_to_layers(ModelDef& model, const PrepareOptions& options, const ValueTypes& types,
@@ -109,19 +124,19 @@ void attach_to_layers(ModelDef& model, const PrepareOptions& options, const Valu
   std::vector<NodeDef> nodes = std::move(graph.nodes);
   graph.nodes.clear();
   for (std::size_t i = 0; i < nodes.size(); ++i) {
-    const auto place = places.find(i);
-    if (place != places.end() && place->second.of_inputs) {
+    const auto place = places.of_nodes.find(i);
+    if (place != places.of_nodes.end() && place->second.of_inputs) {
       add_input_factor(to, place->second.layer, nodes[i]);
     }
     graph.nodes.push_back(std::move(nodes[i]));
-    if (place == places.end() || place->second.of_inputs) continue;
+    if (place == places.of_nodes.end() || place->second.of_inputs) continue;
     if (low_rank) {
       low_rank->add(place->second.layer);
     } else {
       add_output_factor(to, place->second.layer, place->second.bias);
     }
   }
-  attached.note = note_of(options, places.size());
+  attached.note = note_of(options, places);
 }
 
 }  // namespace

@@ -77,8 +77,13 @@ void name_numbered_nodes(const GraphDef& graph, PrepareOptions& options) {
 
 bool Targets::choose(const AdapterLayer& layer, const NodeDef& node, const LayerFinder& finder,
                      bool all) {
-  const bool is_inner =
-      layer.form == LayerForm::linear && !layer.is_last && !finder.is_shared(layer.weight);
+  const bool is_shared = finder.is_shared(layer.weight);
+  const bool is_linear = layer.form == LayerForm::linear && !layer.is_last;
+  const bool is_inner = is_linear && !is_shared;
+  const bool takes_all = patterns_->empty() ? all : std::ranges::count(*patterns_, all_linear) > 0;
+  if (takes_all && is_linear && is_shared && std::ranges::count(shared_, layer.weight) == 0) {
+    shared_.push_back(layer.weight);
+  }
   if (patterns_->empty()) return all && is_inner;
   bool chosen = false;
   for (std::size_t i = 0; i < patterns_->size(); ++i) {
@@ -90,7 +95,7 @@ bool Targets::choose(const AdapterLayer& layer, const NodeDef& node, const Layer
       chosen = matched_[i] = true;
     }
   }
-  if (chosen && finder.is_shared(layer.weight)) {
+  if (chosen && is_shared) {
     fail(ErrorCode::mismatch, "several nodes read the weight ", quoted(layer.weight),
          ", which an adapter beside one of them would change for all");
   }

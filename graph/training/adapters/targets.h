@@ -26,11 +26,14 @@ class Targets {
   bool choose(const AdapterLayer& layer, const NodeDef& node, const LayerFinder& finder, bool all);
   // Error(mismatch) for a pattern that matched nothing, with the layers that there are.
   void require_all_matched(const GraphDef& graph, const LayerFinder& finder) const;
+  // Weights of inner linear layers that were left out because other nodes read them.
+  const std::vector<std::string>& shared() const noexcept { return shared_; }
 
  private:
   const std::vector<std::string>* patterns_;
   std::string option_;
   std::vector<bool> matched_;
+  std::vector<std::string> shared_;
 };
 
 }  // namespace ondine::graph

@@ -191,16 +191,32 @@ TEST_CASE("settings of adapters that cannot be are refused") {
   CHECK_THAT(refusal(options), Contains("no effect without training mode"));
 }
 
-TEST_CASE("a weight that two nodes read has no adapter") {
-  ModelBuilder b("shared", 17);
-  const std::string w = b.initializer("w", random_floats({4, 4}, 1));
-  std::string x = b.input("x", DType::float32, {"N", 4});
-  x = b.node("Tanh", {b.node("MatMul", {b.node("Tanh", {b.node("MatMul", {x, w})}), w})});
-  x = b.node("MatMul", {x, b.initializer("head", random_floats({4, 3}, 2))});
-  b.output(x, DType::float32, {"N", 3});
-  CHECK_THROWS_WITH(prepare(b.bytes(), with_adapters()), Contains("no linear layer for adapters"));
-  CHECK_THROWS_WITH(prepare(b.bytes(), with_adapters({.rank = 2, .targets = {"w"}})),
+TEST_CASE("a weight that two nodes read has no adapter, which is said") {
+  const auto network = [](bool has_another) {
+    ModelBuilder b("shared", 17);
+    const std::string w = b.initializer("w", random_floats({4, 4}, 1));
+    std::string x = b.input("x", DType::float32, {"N", 4});
+    if (has_another) x = b.node("MatMul", {x, b.initializer("own", random_floats({4, 4}, 3))});
+    x = b.node("Tanh", {b.node("MatMul", {b.node("Tanh", {b.node("MatMul", {x, w})}), w})});
+    x = b.node("MatMul", {x, b.initializer("head", random_floats({4, 3}, 2))});
+    b.output(x, DType::float32, {"N", 3});
+    return b.bytes();
+  };
+  CHECK_THROWS_WITH(
+      prepare(network(false), with_adapters()),
+      Contains("no linear layer for adapters") && Contains("several nodes read ('w')"));
+  CHECK_THROWS_WITH(prepare(network(false), with_adapters({.rank = 2, .targets = {"w"}})),
                     Contains("several nodes read the weight 'w'"));
+  PrepareReport report;
+  for (const auto& targets : {std::vector<std::string>{}, {"all-linear"}}) {
+    const Lora lora{.rank = 2, .targets = targets};
+    CHECK(modules_of(prepare(network(true), with_adapters(lora), {}, &report)) ==
+          std::vector<std::string>{"own"});
+    CHECK(std::ranges::count(report.notes,
+                             "adapters of rank 2 beside 1 layer; none beside 1 matrix that several "
+                             "nodes read ('w'), which an adapter beside one node would change for "
+                             "all") == 1);
+  }
 }
 
 TEST_CASE("layers that the loss does not read have no adapters") {
