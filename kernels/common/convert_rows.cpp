@@ -1,6 +1,8 @@
 #include "kernels/common/convert_rows.h"
 
 #include "core/float_formats.h"
+#include "kernels/common/element_conversion.h"
+#include "kernels/common/saturate.h"
 #include "kernels/common/visit_dtype.h"
 #include "kernels/simd/tables.h"
 #include "kernels/simd/vector/convert_table.h"
@@ -80,6 +82,14 @@ void narrow(void* dst, const void* src, std::int64_t n, Narrow one) {
 ConvertRow row_to_float(DType from) { return find<float>(from, AnyNumber{}); }
 ConvertRow row_to_double(DType from) { return find<double>(from, AnyNumber{}); }
 ConvertRow row_to_int64(DType from) { return find<std::int64_t>(from, AnyInteger{}); }
+
+StoreNumber store_number(DType to) {
+  return visit(to, Numbers{}, []<class T>() -> StoreNumber {
+    return [](void* dst, std::int64_t at, double x) {
+      static_cast<T*>(dst)[at] = store<T>(saturate<compute_t<T>>(x));
+    };
+  });
+}
 
 ConvertRow row_from_float(DType to) {
 #define ONDINE_NARROW(type)                                                          \

@@ -17,6 +17,11 @@ ConvertRow row_to_int64(DType from);  // integers and bool
 // To any float format, float8 and narrower saturating.
 ConvertRow row_from_float(DType to);
 
+// One element: floats are rounded, integers cut towards zero and saturated, NaN as an integer is 0.
+using StoreNumber = void (*)(void* dst, std::int64_t at, double x);
+// For all of Numbers; Error(unsupported) for others.
+StoreNumber store_number(DType to);
+
 // Conversions between float32 and the 16-bit formats, whose types are known at compile time.
 void convert_row(float* dst, const bfloat16* src, std::int64_t n);
 void convert_row(float* dst, const float16* src, std::int64_t n);

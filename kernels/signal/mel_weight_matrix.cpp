@@ -7,11 +7,9 @@
 #include "core/stop.h"
 #include "kernels/common/convert_rows.h"
 #include "kernels/common/dtype_attribute.h"
-#include "kernels/common/element_conversion.h"
 #include "kernels/common/integer_parameters.h"
 #include "kernels/common/kernel_output.h"
 #include "kernels/common/op.h"
-#include "kernels/common/saturate.h"
 
 namespace ondine::kernels::ops {
 namespace {
@@ -62,34 +60,31 @@ Kernel bind(BindContext& context) {
     if (context.shape(i).size() != 1) fail(ErrorCode::mismatch, "an edge must be one number");
   }
   const ConvertRow read = row_to_double(context.dtype(3));
-  const Output output(context, 0);
-  return visit(context.output_dtype(0), Numbers{}, [&]<class T>() -> Kernel {
-    return [=](KernelContext& call) {
-      Mel mel{one(bins.read(call), "num_mel_bins", 0), one(length.read(call), "dft_length", 1),
-              one(rate.read(call), "sample_rate", 1), 0, 0};
-      read(&mel.low, call.in<void>(3), 1);
-      read(&mel.high, call.in<void>(4), 1);
-      if (!(mel.low >= 0 && mel.low <= mel.high && std::isfinite(mel.high))) {
-        fail(ErrorCode::mismatch, "edges ", mel.low, " and ", mel.high,
-             ", needed: 0 <= lower <= upper");
+  const StoreNumber put = store_number(context.output_dtype(0));
+  return [=, output = Output(context, 0)](KernelContext& call) {
+    Mel mel{one(bins.read(call), "num_mel_bins", 0), one(length.read(call), "dft_length", 1),
+            one(rate.read(call), "sample_rate", 1), 0, 0};
+    read(&mel.low, call.in<void>(3), 1);
+    read(&mel.high, call.in<void>(4), 1);
+    if (!(mel.low >= 0 && mel.low <= mel.high && std::isfinite(mel.high))) {
+      fail(ErrorCode::mismatch, "edges ", mel.low, " and ", mel.high,
+           ", needed: 0 <= lower <= upper");
+    }
+    const std::int64_t rows = mel.length / 2 + 1;
+    void* const y = output.memory(call, Shape{rows, mel.bins});
+    call.pool().for_chunks(mel.bins, 4, [&](std::int64_t first, std::int64_t last) {
+      for (auto i = first; i < last; ++i) {
+        const double left = mel.corner(i);
+        const double centre = mel.corner(i + 1);
+        const double right = mel.corner(i + 2);
+        for_pieces(rows, 16, [&](std::int64_t from, std::int64_t to) {
+          for (auto j = from; j < to; ++j) {
+            put(y, j * mel.bins + i, Mel::weight(left, centre, right, static_cast<double>(j)));
+          }
+        });
       }
-      const std::int64_t rows = mel.length / 2 + 1;
-      T* y = output.memory<T>(call, Shape{rows, mel.bins});
-      call.pool().for_chunks(mel.bins, 4, [&](std::int64_t first, std::int64_t last) {
-        for (auto i = first; i < last; ++i) {
-          const double left = mel.corner(i);
-          const double centre = mel.corner(i + 1);
-          const double right = mel.corner(i + 2);
-          for_pieces(rows, 16, [&](std::int64_t from, std::int64_t to) {
-            for (auto j = from; j < to; ++j) {
-              const double value = Mel::weight(left, centre, right, static_cast<double>(j));
-              y[j * mel.bins + i] = store<T>(saturate<compute_t<T>>(value));
-            }
-          });
-        }
-      });
-    };
-  });
+    });
+  };
 }
 
 }  // namespace

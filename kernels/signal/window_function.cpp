@@ -3,12 +3,11 @@
 #include <cmath>
 #include <numbers>
 
+#include "kernels/common/convert_rows.h"
 #include "kernels/common/dtype_attribute.h"
-#include "kernels/common/element_conversion.h"
 #include "kernels/common/integer_parameters.h"
 #include "kernels/common/kernel_output.h"
 #include "kernels/common/op.h"
-#include "kernels/common/saturate.h"
 
 namespace ondine::kernels::ops {
 namespace {
@@ -34,37 +33,42 @@ void infer(InferContext& context) {
                      Dims{size.known() && size.given() ? Dim(checked_size(size.values())) : Dim()});
 }
 
-template <const Cosines& window>
-Kernel bind(BindContext& context) {
+Kernel bind(BindContext& context, const Cosines& window) {
   const bool periodic = context.attr_int("periodic", 1) != 0;
   const IntegerParameter size(context, 0);
-  const Output output(context, 0);
-  return visit(context.output_dtype(0), Numbers{}, [&]<class T>() -> Kernel {
-    return [=](KernelContext& call) {
-      const std::int64_t n = checked_size(size.read(call));
-      T* y = output.memory<T>(call, Shape{n});
-      const std::int64_t period = periodic ? n : n - 1;
-      call.pool().for_chunks(n, 4096, [&](std::int64_t first, std::int64_t last) {
-        for (auto k = first; k < last; ++k) {
-          const double angle = period == 0 ? std::numbers::pi
-                                           : 2 * std::numbers::pi * static_cast<double>(k) /
-                                                 static_cast<double>(period);
-          const double value =
-              window.constant + window.once * std::cos(angle) + window.twice * std::cos(2 * angle);
-          y[k] = store<T>(saturate<compute_t<T>>(value));
-        }
-      });
-    };
-  });
+  const StoreNumber put = store_number(context.output_dtype(0));
+  return [=, output = Output(context, 0)](KernelContext& call) {
+    const std::int64_t n = checked_size(size.read(call));
+    void* const y = output.memory(call, Shape{n});
+    const std::int64_t period = periodic ? n : n - 1;
+    call.pool().for_chunks(n, 4096, [&](std::int64_t first, std::int64_t last) {
+      for (auto k = first; k < last; ++k) {
+        const double angle = period == 0 ? std::numbers::pi
+                                         : 2 * std::numbers::pi * static_cast<double>(k) /
+                                               static_cast<double>(period);
+        put(y, k,
+            window.constant + window.once * std::cos(angle) + window.twice * std::cos(2 * angle));
+      }
+    });
+  };
+}
+
+template <const Cosines& window>
+Kernel bind_window(BindContext& context) {
+  return bind(context, window);
 }
 
 }  // namespace
 
 extern const OpDef hann_window{
-    .name = "HannWindow", .infer = infer, .bind = bind<hann>, .no_gradient = any_input};
-extern const OpDef hamming_window{
-    .name = "HammingWindow", .infer = infer, .bind = bind<hamming>, .no_gradient = any_input};
-extern const OpDef blackman_window{
-    .name = "BlackmanWindow", .infer = infer, .bind = bind<blackman>, .no_gradient = any_input};
+    .name = "HannWindow", .infer = infer, .bind = bind_window<hann>, .no_gradient = any_input};
+extern const OpDef hamming_window{.name = "HammingWindow",
+                                  .infer = infer,
+                                  .bind = bind_window<hamming>,
+                                  .no_gradient = any_input};
+extern const OpDef blackman_window{.name = "BlackmanWindow",
+                                   .infer = infer,
+                                   .bind = bind_window<blackman>,
+                                   .no_gradient = any_input};
 
 }  // namespace ondine::kernels::ops
