@@ -121,7 +121,7 @@ const SimdTables* avx2_kernels() noexcept {
   return nullptr;
 }
 
-const SimdTables* avx512_kernels_in(ProductMode mode) noexcept {
+const SimdTables* avx512_kernels_in([[maybe_unused]] ProductMode mode) noexcept {
 #ifdef ONDINE_WITH_AVX512
   if (mode == ProductMode::float32 && processor().avx512) {
     static const SimdTables table = avx512_kernels();
@@ -138,7 +138,7 @@ const SimdTables* avx512_kernels_in(ProductMode mode) noexcept {
   return nullptr;
 }
 
-const SimdTables* amx_kernels_in(ProductMode mode) noexcept {
+const SimdTables* amx_kernels_in([[maybe_unused]] ProductMode mode) noexcept {
 #ifdef ONDINE_WITH_AMX_BF16
   if (simd_tables_for(Isa::avx512, ProductMode::bf16) == nullptr) return nullptr;
   static const bool has = has_amx_bf16();

@@ -94,4 +94,12 @@ if(ONDINE_TESTS)
     ${PROJECT_SOURCE_DIR}/kernels/simd/attention/attention_rows_bf16.cpp
     ${PROJECT_SOURCE_DIR}/kernels/simd/matmul/gemm_bf16.cpp ${_amx_sources})
   set(ONDINE_OBJECTS ${_objects})
+  # The choice of an instruction set, as builds with fewer of them compile it.
+  foreach(_sets none avx2)
+    add_library(ondine_isa_of_${_sets} OBJECT ${PROJECT_SOURCE_DIR}/kernels/simd/isa.cpp)
+    target_include_directories(ondine_isa_of_${_sets} PRIVATE
+      ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/include)
+    target_link_libraries(ondine_isa_of_${_sets} PRIVATE ondine_warnings)
+  endforeach()
+  target_compile_definitions(ondine_isa_of_avx2 PRIVATE ONDINE_WITH_AVX2)
 endif()
