@@ -132,5 +132,5 @@ TEST_CASE("blocks that need more memory at once than the address space has are r
   CHECK(pack_intervals(std::vector{half, Interval{most / 2, 2, 3}}).bytes <= most);
   CHECK_THROWS_WITH(pack_intervals(std::vector{half, half, half}),
                     Catch::Contains("the memory of a call") && Catch::Contains("address space"));
-  CHECK(alive_bytes(std::vector{half, half, half}) == std::numeric_limits<std::uint64_t>::max());
+  CHECK(alive_bytes(std::vector{half, half, half}) / 3 >= most / 2);
 }
