@@ -1,22 +1,65 @@
 #!/bin/sh
-# Builds the command line and the library twice, from copies of the last commit in two folders of
-# different names, and compares them byte by byte.
+# reproducible.sh [TARGET...]
+# Makes artifacts of the last commit twice, in clones in two folders of different names, and compares
+# them byte by byte. Where there is a ccache, the first may take objects from it; the second compiles
+# all. Targets:
+#   linux    the command line and the library (without targets: this one)
+#   deb      Debian packages (scripts/deb.sh)
+#   wheel    the wheel for Python 3.12 and later (scripts/wheels.sh)
+#   npm      the package for browsers and Node (scripts/wasm.sh)
+# From the environment: JOBS (1). Exits with 77 where a script does.
 set -eu
 cd "$(dirname "$0")/.."
-work=$(pwd)/build-reproducible
-rm -rf "$work"
-for copy in first another-name/second; do
-  mkdir -p "$work/$copy"
-  git archive HEAD | tar -x -C "$work/$copy"
-  cmake -S "$work/$copy" -B "$work/$copy/build" -G Ninja -DONDINE_TESTS=OFF -DONDINE_EXAMPLES=OFF
-  cmake --build "$work/$copy/build" --target ondine_cli
+source=$PWD
+work=$source/build-reproducible
+: "${JOBS:=1}"
+export JOBS
+unset WORK MACHINES OPERATORS # the scripts have folders of their own
+
+make_linux() {
+  cmake -S . -B build -G Ninja -DONDINE_TESTS=OFF -DONDINE_EXAMPLES=OFF
+  cmake --build build -j "$JOBS" --target ondine_cli
+  made="build/bin/ondine build/libondine.a"
+}
+
+make_deb() {
+  scripts/deb.sh
+  made=$(echo build-deb/*.deb)
+}
+
+make_wheel() {
+  PYTHONS=3.12 scripts/wheels.sh
+  made=$(echo build-wheels/dist/*.whl)
+}
+
+make_npm() {
+  TOOLS=$work/emscripten scripts/wasm.sh
+  made=$(echo build-wasm/ondine-*.tgz)
+}
+
+for target in ${*:-linux}; do
+  case $target in
+    linux | deb | wheel | npm) ;;
+    *) echo "no target $target; there are: linux deb wheel npm" >&2; exit 2 ;;
+  esac
 done
+mkdir -p "$work"
 failed=0
-for file in bin/ondine libondine.a; do
-  if cmp "$work/first/build/$file" "$work/another-name/second/build/$file"; then
-    echo "same bytes: $file"
-  else
-    failed=1
-  fi
+for target in ${*:-linux}; do
+  for copy in first another-name/second; do
+    rm -rf "${work:?}/$copy"
+    git clone -q "$source" "$work/$copy"
+    cd "$work/$copy"
+    "make_$target"
+    export CCACHE_RECACHE=1
+  done
+  unset CCACHE_RECACHE
+  for file in $made; do
+    if cmp "$work/first/$file" "$work/another-name/second/$file"; then
+      echo "same bytes: $(basename "$file")"
+    else
+      failed=1
+    fi
+  done
 done
 exit $failed
