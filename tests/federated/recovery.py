@@ -2,8 +2,10 @@
 """recovery.py ONDINE WORK: two nodes whose SuperLink is killed and started again without memory of
 them join the new one; one of them is killed while it trains and started again. The run has the
 replies of both in every round, and that of the killed node has the bits of `ondine train`."""
+import os
 import pathlib
 import shutil
+import signal
 import sys
 import time
 
@@ -16,6 +18,18 @@ from superlink import SuperLink, wait_for  # noqa: E402
 
 ROUNDS, ROWS = 2, (600000, 500)  # the first node trains for some seconds
 BATCH = "2"
+
+
+def kill_all_of(process):
+    """The process and what it started, which would otherwise serve the next SuperLink for a while
+    and then end what runs there."""
+    def tree(pid):
+        children = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        return [pid] + [one for child in children for one in tree(int(child))]
+
+    for pid in tree(process.pid):
+        os.kill(pid, signal.SIGKILL)
+    process.wait()
 
 
 class Nodes(SuperLink):
@@ -67,8 +81,7 @@ def main(ondine, work):
         link = nodes.launch()
         first, second = nodes.node(0), nodes.node(1)
         wait_for("both nodes", lambda: nodes.joins() >= 2)
-        link.kill()
-        link.wait()
+        kill_all_of(link)
         nodes.launch()
         wait_for("both nodes at the new SuperLink", lambda: nodes.joins() >= 4)
         assert first.poll() is None and second.poll() is None, "a node ended with its SuperLink"
