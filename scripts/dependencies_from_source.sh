@@ -25,6 +25,9 @@ cd "$(dirname "$0")/.."
 # shellcheck disable=SC2086
 scripts/debian_sources.sh "$SOURCES" $LIBRARIES
 sources=$(cd "$SOURCES" && pwd)
+# Names of files in messages, such as those of Protobuf, do not depend on where they lie.
+map="-ffile-prefix-map=$sources=sources -ffile-prefix-map=$prefix=prefix"
+CFLAGS="$map${CFLAGS:+ $CFLAGS}" CXXFLAGS="$map${CXXFLAGS:+ $CXXFLAGS}"
 
 # write FILE: standard input, if that is not what the file holds.
 write() {

