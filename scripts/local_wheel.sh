@@ -6,6 +6,9 @@ set -eu
 source=$(cd "$(dirname "$0")/.." && pwd)
 build=$1
 work=$2
+# The time of the files in the wheel: that of the commit.
+: "${SOURCE_DATE_EPOCH:=$(git -C "$source" log -1 --format=%ct 2>/dev/null || echo 315532800)}"
+export SOURCE_DATE_EPOCH
 mkdir -p "$work"
 "$source/scripts/python_packages.sh" "$work/make" nanobind scikit-build-core
 if ! "$work/make/bin/python" -c 'import os, sysconfig

@@ -9,6 +9,9 @@
 set -eu
 cd "$(dirname "$0")/.."
 machine=${1:-$(uname -m)}
+# The time of the files in wheels: that of the commit.
+: "${SOURCE_DATE_EPOCH:=$(git log -1 --format=%ct 2>/dev/null || echo 315532800)}"
+export SOURCE_DATE_EPOCH
 . scripts/target.sh
 read_target
 case $machine in
