@@ -193,7 +193,7 @@ ondine_error* ondine_model_train_step(ondine_model* model, const ondine_values* 
                                       ondine_values** results) {
   return guard([&] {
     const auto object = get(model);
-    if (results == nullptr) {
+    if (results == nullptr && fetches == nullptr) {
       object->changeable().train_step_into(get(feeds)->copy(), algorithm, {});
       return;
     }

@@ -75,7 +75,7 @@ ONDINE_C_API ondine_error* ondine_model_plan(const ondine_model* model, const on
 ONDINE_C_API ondine_error* ondine_model_initialize(ondine_model* model, uint64_t seed);
 /* One step of training algorithm `algorithm`, 0 for the first. `fetches`: outputs that are wanted;
    NULL: those of the algorithm, which may have the next value of each state variable among them.
-   `results` may be NULL: then nothing is computed but what updates need. */
+   `results` may be NULL. With neither, nothing is computed but what updates need. */
 ONDINE_C_API ondine_error* ondine_model_train_step(ondine_model* model, const ondine_values* feeds,
                                                    size_t algorithm, const char* const* fetches,
                                                    ondine_values** results);

@@ -6,6 +6,7 @@
 
 void test_steps(void) {
   static const char* const fetches[] = {"loss", NULL};
+  static const char* const unknown[] = {"no", NULL};
   ondine_model* model = prepared();
   ondine_values* feeds = batch();
   ondine_values* results = NULL;
@@ -23,6 +24,7 @@ void test_steps(void) {
     last = scalar(results, "loss");
   }
   OK(ondine_model_train_step(model, feeds, 0, NULL, NULL));
+  FAIL(ondine_model_train_step(model, feeds, 0, unknown, NULL), ONDINE_NOT_FOUND, "'no'");
   CHECK(last < first / 2);
   OK(ondine_model_steps(model, &steps));
   CHECK(steps == 21);
